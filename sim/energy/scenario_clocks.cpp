@@ -67,11 +67,13 @@ class ClockedJob {
     const std::vector<StagePlan> plans = plans_at(0);
     LoweringOptions whole;
     whole.passes_alone = true;
+    whole.by_class = true;
     const LoweredPasses passes = lower_passes(job_, blocks_, plans, whole);
     out_.program = passes.program;
     find_passes();
     price_clocks();
     if (shares_links_in_passes(job_, plans)) add_waits(passes, plans);
+    if (out_.program.shares_links()) compare_replicas(plans);
     const Timeline timeline = execute(out_.program);
     for (TaskId task = 0; task < out_.program.size(); ++task) {
       out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
@@ -104,17 +106,27 @@ class ClockedJob {
   Program lower_whole(std::span<const StagePlan> plans) const {
     LoweringOptions options;
     options.passes_alone = true;
+    options.by_class = true;
     return lower(job_, blocks_, plans, options);
   }
 
   // What waits for links that exchanges inside passes use, too, waits as long as in the iteration at the highest
   // clocks.
   void add_waits(const LoweredPasses& whole, std::span<const StagePlan> plans) {
-    out_.program = with_waits(whole, lower_passes(job_, blocks_, plans));
+    LoweringOptions cut;
+    cut.by_class = true;
+    out_.program = with_waits(whole, lower_passes(job_, blocks_, plans, cut));
     out_.choices_of.resize(out_.program.classes.size(), -1);
     out_.left_out.emplace_back(
         "what passes exchange shares links with others: each waits for the others as long as at the highest clocks, "
         "whatever the clock");
+  }
+
+  // A clock is for all ranks of a stage.
+  void compare_replicas(std::span<const StagePlan> plans) {
+    if (lower(job_, blocks_, plans).ranks.size() == out_.program.ranks.size()) return;
+    out_.left_out.emplace_back(
+        "short links slow replicas of a stage unlike: clocks are planned as if all were as slow as the slowest");
   }
 
   void find_passes();

@@ -37,12 +37,13 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
 
 SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
                                  double clock_limit) {
-  std::pair<PricePlace, Mix> key(PricePlace(costs, clock_limit), std::move(layers));
+  const Schedule& schedule = schedule_of(job.strategy.schedule);
+  ClockKey key(PricePlace(costs, clock_limit), std::move(layers), schedule.splits, schedule.pairs);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
   }
-  const SettledClock clock = settled_clock(job, blocks, key.second, costs);
+  const SettledClock clock = settled_clock(job, blocks, std::get<Mix>(key), costs);
   const std::lock_guard lock(mutex_);
   return clocks_.emplace(std::move(key), clock).first->second;
 }

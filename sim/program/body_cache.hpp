@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,9 @@ class BodyCache {
   Keep keep_;
   std::mutex mutex_;
   std::unique_ptr<BodyCache> with_steps_;
-  std::map<std::pair<PricePlace, Mix>, SettledClock> clocks_;
+  // What a clock depends on: of the job's schedule whether it splits backward passes, and whether it pairs passes.
+  using ClockKey = std::tuple<PricePlace, Mix, bool, bool>;
+  std::map<ClockKey, SettledClock> clocks_;
   std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
 };
 

@@ -14,6 +14,7 @@
 #include "program/pass_parts.hpp"
 #include "program/program_size.hpp"
 #include "program/replica_classes.hpp"
+#include "program/replica_kinds.hpp"
 #include "program/replica_teams.hpp"
 #include "program/replica_writer.hpp"
 #include "program/shared_links.hpp"
@@ -78,6 +79,7 @@ class Lowering {
         max_microbatches_(microbatches(job.strategy, job.training)),
         placement_(placement_of(job.strategy)),
         max_chunks_(placement_.max_chunks()),
+        program_(empty_program(options)),
         groups_(program_, job, !options.unfolded),
         teams_(program_, groups_, job, blocks, plans, options.unfolded),
         communication_(program_, groups_, job, blocks, plans),
@@ -99,6 +101,12 @@ class Lowering {
   std::vector<TaskId> take_begins() { return std::move(begins_); }
 
  private:
+  static Program empty_program(const LoweringOptions& options) {
+    Program out;
+    if (!options.unfolded) out.kind_of_replica = options.kind_of_replica;
+    return out;
+  }
+
   // How far a plan has come.
   struct PlanState {
     std::size_t next = 0;            // index into its order
@@ -518,19 +526,47 @@ LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<co
   return Lowering(job, blocks, plans, detail_of(job, plans, options)).run();
 }
 
+namespace {
+
+// How a program is to be lowered again whose replicas short links slow unlike; nullopt: it stands.
+std::optional<LoweringOptions> told_apart(const LoweredJob& lowered, const Job& job, std::span<const StagePlan> plans,
+                                          std::span<const NetworkLoads::Wire> short_links,
+                                          const LoweringOptions& options) {
+  const bool settled = options.unfolded || options.by_class || !options.kind_of_replica.empty();
+  if (settled || short_links.empty()) return std::nullopt;
+  auto kinds = replica_kinds(lowered.program, job, plans, *lowered.loads.routes, short_links);
+  if (kinds && kinds->empty()) return std::nullopt;
+  LoweringOptions out = options;
+  out.unfolded = !kinds;
+  if (kinds) out.kind_of_replica = std::move(*kinds);
+  return out;
+}
+
+}  // namespace
+
 LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
                            const LoweringOptions& options) {
-  Lowering lowering(job, blocks, plans, detail_of(job, plans, options));
-  LoweredJob lowered = lowering.run();
-  share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
-  return {std::move(lowered.program), lowering.take_begins()};
+  // Beyond these an answer would take minutes: the slowest of a class then decides for all of it.
+  constexpr double kMostTasks = 4e6;
+  LoweringOptions detail = detail_of(job, plans, options);
+  for (;;) {
+    Lowering lowering(job, blocks, plans, detail);
+    LoweredJob lowered = lowering.run();
+    const std::vector<NetworkLoads::Wire> short_links =
+        share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
+    std::optional<LoweringOptions> again = told_apart(lowered, job, plans, short_links, detail);
+    const bool slowest = again && expected_tasks(job, plans, *again) > kMostTasks;
+    if (!again || slowest) {
+      lowered.program.slowest_stands_for_others = slowest;
+      return {std::move(lowered.program), lowering.take_begins()};
+    }
+    detail = std::move(*again);
+  }
 }
 
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
               const LoweringOptions& options) {
-  LoweredJob lowered = lower_apart(job, blocks, plans, options);
-  share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
-  return std::move(lowered.program);
+  return lower_passes(job, blocks, plans, options).program;
 }
 
 }  // namespace mirfak

@@ -18,6 +18,10 @@ struct LoweringOptions {
   bool operators = false;
   // What passes exchange inside has the network for itself, and does not cut them.
   bool passes_alone = false;
+  // One rank stands for all replicas of a class, also where short links slow them unlike: the slowest then decides.
+  bool by_class = false;
+  // Program::kind_of_replica; empty: as short links ask for.
+  std::vector<std::uint32_t> kind_of_replica = {};
   // All links of the network, also those that nothing can make short of capacity: slower, and no task runs otherwise.
   bool all_links = false;
 

@@ -34,9 +34,10 @@ StreamKind stream_of(GroupKind kind) {
 class LoadTable {
  public:
   LoadTable(const Program& program, const Job& job, std::span<const StagePlan> plans, const SharedNetwork& network,
-            bool folded)
-      : program_(program), job_(job), network_(network), real_(program, job, plans, folded) {
+            bool folded, bool one_by_one = false)
+      : program_(program), job_(job), network_(network), one_by_one_(one_by_one), real_(program, job, plans, folded) {
     if (network.routes != nullptr) fabric_.assign(network.routes->links().size(), 0);
+    if (one_by_one) real_load_.assign(fabric_.size(), 0);
     out_.routes = network.routes;
     out_.ranks = static_cast<std::uint32_t>(program.ranks.size());
     if (network.ports) add_port_links(plans);
@@ -44,6 +45,7 @@ class LoadTable {
   }
 
   NetworkLoads finished() { return std::move(out_); }
+  std::vector<RealGroupLoads> real_groups() { return std::move(of_real_); }
 
  private:
   void add_port_links(std::span<const StagePlan> plans);
@@ -53,6 +55,7 @@ class LoadTable {
   void send_transfer(const TaskClass& described, const RealGroups::Members& members);
   void send_collective(const TaskClass& described, const RealGroups::Members& members);
   void load(std::uint32_t link, double bytes_per_s);
+  void note(const RealGroups::Members& members);
   void add(NetworkLoads::Wire wire, double bytes_per_s) {
     out_.cells.push_back({wire, static_cast<std::uint32_t>(out_.rows.size() - 1), out_.entries, bytes_per_s});
   }
@@ -60,11 +63,15 @@ class LoadTable {
   const Program& program_;
   const Job& job_;
   SharedNetwork network_;
+  bool one_by_one_;  // note the loads of real groups, too
   RealGroups real_;
   NetworkLoads out_;
   std::map<Alike, std::uint32_t> known_;  // first entries
   std::vector<double> fabric_;            // of the group that is being looked at
   std::vector<std::uint32_t> used_;       // links of the fabric with a load
+  std::vector<double> real_load_;         // ... of the real group that is being looked at
+  std::vector<std::uint32_t> real_used_;
+  std::vector<RealGroupLoads> of_real_;
 };
 
 int sending_stage(const TaskClass& described) {
@@ -126,6 +133,7 @@ void LoadTable::add_fabric(const TaskClass& described, GroupId group) {
     } else {
       send_collective(described, members);
     }
+    if (one_by_one_) note(members);
   });
   for (const std::uint32_t link : used_) add(NetworkLoads::kFabric + link, std::exchange(fabric_[link], 0.0));
   used_.clear();
@@ -164,6 +172,22 @@ void LoadTable::send_collective(const TaskClass& described, const RealGroups::Me
 void LoadTable::load(std::uint32_t link, double bytes_per_s) {
   if (fabric_[link] == 0) used_.push_back(link);
   fabric_[link] += bytes_per_s;
+  if (!one_by_one_) return;
+  if (real_load_[link] == 0) real_used_.push_back(link);
+  real_load_[link] += bytes_per_s;
+}
+
+void LoadTable::note(const RealGroups::Members& members) {
+  RealGroupLoads& out = of_real_.emplace_back();
+  out.row = static_cast<std::uint32_t>(out_.rows.size() - 1);
+  out.entry = out_.entries;
+  out.ranks = members.of_stage;
+  out.ranks.insert(out.ranks.end(), members.others.begin(), members.others.end());
+  std::sort(out.ranks.begin(), out.ranks.end());
+  for (const std::uint32_t link : real_used_) {
+    out.uses.push_back({NetworkLoads::kFabric + link, std::exchange(real_load_[link], 0.0)});
+  }
+  real_used_.clear();
 }
 
 }  // namespace
@@ -177,6 +201,11 @@ NetworkLoads network_loads(const Program& program, const Job& job, std::span<con
     return none;
   }
   return LoadTable(program, job, plans, network, folded).finished();
+}
+
+std::vector<RealGroupLoads> real_group_loads(const Program& program, const Job& job, std::span<const StagePlan> plans,
+                                             Routes* routes) {
+  return LoadTable(program, job, plans, {false, routes}, true, true).real_groups();
 }
 
 }  // namespace mirfak

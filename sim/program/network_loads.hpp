@@ -55,9 +55,26 @@ struct NetworkLoads {
   Routes* routes = nullptr;
 };
 
+// What one group of the cluster's ranks takes of links between switches, where a rank of a folded program stands for
+// several.
+struct RealGroupLoads {
+  std::uint32_t row = 0;    // NetworkLoads::rows
+  std::uint32_t entry = 0;  // of the group that stands for it: Cell::entry
+  std::vector<int> ranks;   // of the cluster, ascending
+  struct Use {
+    NetworkLoads::Wire wire = 0;
+    double bytes_per_s = 0;
+  };
+  std::vector<Use> uses;
+};
+
 // In a folded program a rank stands for others, which act when it does: links between switches carry what all of these
 // send.
 NetworkLoads network_loads(const Program& program, const Job& job, std::span<const StagePlan> plans,
                            const SharedNetwork& network, bool folded);
+
+// The same of a folded program, one by one: what adds up to its cells.
+std::vector<RealGroupLoads> real_group_loads(const Program& program, const Job& job, std::span<const StagePlan> plans,
+                                             Routes* routes);
 
 }  // namespace mirfak

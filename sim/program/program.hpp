@@ -190,6 +190,11 @@ struct Program {
   std::vector<Grouping> groupings;
   std::vector<std::uint32_t> link_use_begin{0};  // of entry e: link_uses[link_use_begin[e] .. link_use_begin[e + 1])
   std::vector<LinkUse> link_uses;
+  // Replicas that a folded program tells apart although they are of one class: by place in the data-parallel groups a
+  // number, equal for those that one rank of each stage stands for. Empty: all of a class are alike.
+  std::vector<std::uint32_t> kind_of_replica;
+  // Short links slow replicas unlike that one rank stands for: it is as slow as the slowest of them.
+  bool slowest_stands_for_others = false;
   // How many times as long each task takes as its traffic assumes, sending the same bytes; empty: all as long.
   std::vector<double> slower;
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 namespace mirfak {
 
 namespace {
@@ -14,6 +16,17 @@ namespace {
 double tasks_of(const Body& body, const LoweringOptions& options) {
   const std::size_t steps = options.operators ? body.steps.size() : condensed(body).body.steps.size();
   return 2 * static_cast<double>(steps);
+}
+
+// How many ranks of a program run a plan.
+double ranks_of(const StagePlan& plan, const LoweringOptions& options) {
+  if (options.unfolded) return plan.ranks;
+  if (options.kind_of_replica.empty()) return 1;
+  std::set<std::uint32_t> kinds;
+  for (const int replica : plan.replicas.replicas) {
+    kinds.insert(options.kind_of_replica[static_cast<std::size_t>(replica)]);
+  }
+  return static_cast<double>(kinds.size());
 }
 
 }  // namespace
@@ -32,7 +45,7 @@ double expected_tasks(const Job& job, std::span<const StagePlan> stages, const L
           steps += run.count * (tasks_of(block.forward, options) + tasks_of(block.backward, options));
       }
     }
-    tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);
+    tasks += steps * plan.replicas.microbatches * ranks_of(plan, options);
   }
   return tasks;
 }

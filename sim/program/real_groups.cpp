@@ -39,16 +39,23 @@ RealGroups::Members members_of(const Program& program, GroupId group, int stage)
 }  // namespace
 
 RealGroups::RealGroups(const Program& program, const Job& job, std::span<const StagePlan> plans, bool folded)
-    : program_(program), plans_(plans), folded_(folded) {
+    : program_(program), folded_(folded) {
   if (!folded) return;
   add_all_ranks(all_, job);
   real_ = std::make_unique<RankGroups>(all_, job, false);
-  class_of_.resize(static_cast<std::size_t>(job.strategy.pipeline));
-  for (const StagePlan& plan : plans) {
-    std::vector<int>& of_stage = class_of_[static_cast<std::size_t>(plan.stage)];
-    for (const int replica : plan.replicas.replicas) {
-      of_stage.resize(std::max(of_stage.size(), static_cast<std::size_t>(replica) + 1));
-      of_stage[static_cast<std::size_t>(replica)] = plan.replica_class;
+  const std::vector<std::uint32_t>& kinds = program.kind_of_replica;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ranks;  // by plan and kind
+  for (std::uint32_t i = 0; i < program.ranks.size(); ++i) {
+    const ProgramRank& rank = program.ranks[i];
+    ranks.try_emplace({rank.plan, kinds.empty() ? 0 : kinds[rank.data]}, i);
+  }
+  standing_for_replica_.resize(static_cast<std::size_t>(job.strategy.pipeline));
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
+    std::vector<std::uint32_t>& of_stage = standing_for_replica_[static_cast<std::size_t>(plans[plan].stage)];
+    for (const int replica : plans[plan].replicas.replicas) {
+      const auto place = static_cast<std::size_t>(replica);
+      of_stage.resize(std::max(of_stage.size(), place + 1));
+      of_stage[place] = ranks.at({plan, kinds.empty() ? 0 : kinds[place]});
     }
   }
 }
@@ -56,10 +63,6 @@ RealGroups::RealGroups(const Program& program, const Job& job, std::span<const S
 RealGroups::~RealGroups() = default;
 
 void RealGroups::number_ranks() {
-  std::map<std::pair<std::uint32_t, int>, std::uint32_t> first_of;  // by stage and class
-  for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
-    first_of.try_emplace({program_.ranks[i].stage, plans_[program_.ranks[i].plan].replica_class}, i);
-  }
   const std::vector<ProgramRank>& all = folded_ ? all_.ranks : program_.ranks;
   cluster_ranks_.resize(all.size());
   index_of_.resize(all.size());
@@ -68,7 +71,7 @@ void RealGroups::number_ranks() {
     const ProgramRank& rank = all[i];
     cluster_ranks_[rank.rank] = rank;
     index_of_[rank.rank] = i;
-    standing_for_[rank.rank] = folded_ ? first_of.at({rank.stage, class_of_[rank.stage][rank.data]}) : i;
+    standing_for_[rank.rank] = folded_ ? folded_into(rank) : i;
   }
 }
 
@@ -91,19 +94,18 @@ std::vector<int> RealGroups::members(GroupId group) const {
   return out;
 }
 
-// By the class of replicas of their first rank on the stage.
-const RealGroups::OfClasses& RealGroups::real_groups(GroupingId grouping, int stage) {
+// Under the rank that stands for their first one on the stage.
+const RealGroups::OfRanks& RealGroups::real_groups(GroupingId grouping, int stage) {
   const auto [known, is_new] = real_groups_.try_emplace({grouping, stage});
-  OfClasses& out = known->second;
+  OfRanks& out = known->second;
   if (!is_new) return out;
-  out.resize(static_cast<std::size_t>(classes_of(plans_)));
+  out.resize(program_.ranks.size());
   const Grouping& real = all_.groupings[real_->like(program_.groupings[grouping])];
   for (GroupId group = real.first; group < real.first + real.count; ++group) {
     for (const std::uint32_t index : all_.groups[group].ranks) {
       const ProgramRank& rank = all_.ranks[index];
       if (static_cast<int>(rank.stage) != stage) continue;
-      const int own = class_of_[rank.stage][rank.data];
-      out[static_cast<std::size_t>(own)].push_back(members_of(all_, group, stage));
+      out[folded_into(rank)].push_back(members_of(all_, group, stage));
       break;
     }
   }
@@ -120,8 +122,7 @@ void RealGroups::for_each(GroupingId grouping, GroupId group, int stage,
   for (const std::uint32_t index : program_.groups[group].ranks) {
     const ProgramRank& rank = program_.ranks[index];
     if (static_cast<int>(rank.stage) != stage) continue;
-    const int own = plans_[rank.plan].replica_class;
-    for (const Members& members : real_groups(grouping, stage)[static_cast<std::size_t>(own)]) visit(members);
+    for (const Members& members : real_groups(grouping, stage)[index]) visit(members);
   }
 }
 

@@ -41,19 +41,19 @@ class RealGroups {
   std::vector<int> members(GroupId group) const;
 
  private:
-  using OfClasses = std::vector<std::vector<Members>>;  // by class of replicas
-  const OfClasses& real_groups(GroupingId grouping, int stage);
+  using OfRanks = std::vector<std::vector<Members>>;  // by rank of the program
+  const OfRanks& real_groups(GroupingId grouping, int stage);
+  std::uint32_t folded_into(const ProgramRank& rank) const { return standing_for_replica_[rank.stage][rank.data]; }
 
   const Program& program_;
-  std::span<const StagePlan> plans_;
   bool folded_;
   Program all_;  // the ranks of the cluster and their groups, without tasks
   std::unique_ptr<RankGroups> real_;
-  std::vector<std::vector<int>> class_of_;  // of each stage's replicas
+  std::vector<std::vector<std::uint32_t>> standing_for_replica_;  // of each stage's replicas, the rank of the program
   std::vector<ProgramRank> cluster_ranks_;
   std::vector<std::uint32_t> index_of_;      // of each rank of the cluster, in what has its groups
   std::vector<std::uint32_t> standing_for_;  // ... in the program
-  std::map<std::pair<GroupingId, int>, OfClasses> real_groups_;
+  std::map<std::pair<GroupingId, int>, OfRanks> real_groups_;
 };
 
 }  // namespace mirfak

@@ -1,5 +1,7 @@
 #include "program/replica_teams.hpp"
 
+#include <map>
+
 namespace mirfak {
 
 ReplicaTeams::ReplicaTeams(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
@@ -10,6 +12,19 @@ ReplicaTeams::ReplicaTeams(Program& program, RankGroups& groups, const Job& job,
   }
 }
 
+std::vector<ReplicaTeams::Kind> ReplicaTeams::kinds_of(const Program& program, const StagePlan& plan) {
+  if (program.kind_of_replica.empty()) return {{plan.replicas.first(), plan.replicas.count()}};
+  std::vector<Kind> out;
+  std::map<std::uint32_t, std::size_t> places;  // of each number in `out`
+  for (const int replica : plan.replicas.replicas) {
+    const std::uint32_t number = program.kind_of_replica[static_cast<std::size_t>(replica)];
+    const auto [known, is_new] = places.try_emplace(number, out.size());
+    if (is_new) out.push_back({replica, 0});
+    ++out[known->second].count;
+  }
+  return out;
+}
+
 void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& job, int stage) {
   const Strategy& s = job.strategy;
   const int together = s.expert_span().data;  // replicas of a team, all of one class
@@ -18,32 +33,36 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
   own.tensor_lanes = folded_ ? 1 : s.tensor;
   own.first_team = teams_.size();
   own.first_rank = program.ranks.size();
-  own.class_of.resize(static_cast<std::size_t>(folded_ ? classes_ : s.data / together));
   own.members.resize(static_cast<std::size_t>(classes_));
-  std::vector<int> data_of(own.class_of.size());  // of each team, its first place in the data-parallel group
+  std::vector<Kind> teams(folded_ ? 0 : static_cast<std::size_t>(s.data / together));
+  own.class_of.resize(teams.size());
   for (const StagePlan& plan : plans_of(plans_, stage)) {
     auto& members = own.members[static_cast<std::size_t>(plan.replica_class)];
-    if (folded_) members = {plan.replica_class};
     for (const int replica : plan.replicas.replicas) {
-      if (!folded_ && replica % together == 0) members.push_back(replica / together);
+      if (folded_ || replica % together != 0) continue;
+      members.push_back(replica / together);
+      teams[static_cast<std::size_t>(replica / together)] = {replica, 1};
+      own.class_of[static_cast<std::size_t>(replica / together)] = plan.replica_class;
     }
-    for (const int team : members) {
-      own.class_of[static_cast<std::size_t>(team)] = plan.replica_class;
-      data_of[static_cast<std::size_t>(team)] = folded_ ? plan.replicas.first() : team * together;
+    for (const Kind& kind : folded_ ? kinds_of(program, plan) : std::vector<Kind>()) {
+      members.push_back(static_cast<int>(teams.size()));
+      teams.push_back(kind);
+      own.class_of.push_back(plan.replica_class);
     }
   }
   for (int replica = 0; replica < replicas(stage); ++replica) {
-    add_team(program, groups, job, stage, replica, data_of[static_cast<std::size_t>(replica)]);
+    add_team(program, groups, job, stage, replica, teams[static_cast<std::size_t>(replica)]);
   }
 }
 
-void ReplicaTeams::add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, int data) {
+void ReplicaTeams::add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica,
+                            const Kind& kind) {
   const std::size_t plan = index(stage, class_of(stage, replica));
-  const auto alike = static_cast<std::uint32_t>(plans_[plan].replicas.count() * job.strategy.team());
+  const auto alike = static_cast<std::uint32_t>(kind.count * job.strategy.team());
   std::vector<std::uint32_t> ranks;
   for (int lane = 0; lane < lanes(stage); ++lane) {
     const int member = lane % job.strategy.team();
-    const int own = data + lane / job.strategy.team();
+    const int own = kind.first + lane / job.strategy.team();
     ranks.push_back(static_cast<std::uint32_t>(program.ranks.size()));
     program.ranks.push_back({static_cast<std::uint32_t>(job.rank_of(stage, own, member)),
                              static_cast<std::uint32_t>(stage),

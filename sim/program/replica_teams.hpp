@@ -11,9 +11,9 @@
 namespace mirfak {
 
 // The ranks of a program with the writers of their tasks. An unfolded program has, for every stage, a team of all ranks
-// of each data-parallel replica, or of the replicas that exchange experts' rows; a folded one has, for every stage and
-// class of replicas, one team of one rank. Below, `replica` counts the teams of a stage: 0 <= replica <
-// replicas(stage).
+// of each data-parallel replica, or of the replicas that exchange experts' rows; a folded one has, for every stage,
+// class of replicas and kind within it (Program::kind_of_replica), one team of one rank. Below, `replica` counts the
+// teams of a stage: 0 <= replica < replicas(stage).
 class ReplicaTeams {
  public:
   // Adds the ranks to `program`, stage after stage, replica after replica, lane after lane. References must outlive
@@ -67,7 +67,13 @@ class ReplicaTeams {
 
   const Stage& of(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
   void add_stage(Program& program, RankGroups& groups, const Job& job, int stage);
-  void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, int data);
+  // Replicas of one class and kind.
+  struct Kind {
+    int first = 0;  // place in the data-parallel groups
+    int count = 0;
+  };
+  static std::vector<Kind> kinds_of(const Program& program, const StagePlan& plan);
+  void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, const Kind& kind);
 
   std::span<const StagePlan> plans_;
   bool folded_;

@@ -132,29 +132,30 @@ void hold_up(const Row& row, Stretch& out) {
   out.host_s = std::max(out.host_s, to_seconds(both.host));
 }
 
-// Adds the kernels to `mix`. Where passes run beside each other, or ranks take turns on a GPU, one computes while
+// Adds the kernels to `mix`. The job's schedule decides what waits, not what else `blocks` are priced for. Where passes run beside each other, or ranks take turns on a GPU, one computes while
 // another waits.
 Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs,
                    PowerMix& mix) {
   Stretch out;
   Row row;
+  const Schedule& schedule = schedule_of(job.strategy.schedule);
   const bool host_waits = host_waits_in(job, blocks);
   bool catches_up = false;
   for (const auto& [block, count] : layers) {
     if (count == 0) catches_up = true;
     if (count == 0) continue;
-    const BlockBodies bodies = price_block(job, blocks.of(block), costs, blocks.halves);
+    const BlockBodies bodies = price_block(job, blocks.of(block), costs, schedule.splits);
     out.busy_s += add_kernels(mix, bodies.forward, count) + add_kernels(mix, bodies.backward, count);
-    out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, blocks.halves));
+    out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, schedule.splits));
     out.host_s += count * to_seconds(bodies.folded_forward.host + bodies.folded_backward.host);
-    row.add(bodies, blocks.halves, count);
+    row.add(bodies, schedule.splits, count);
     if (host_waits) {
       out.longest_s += count * (longest_s(bodies.folded_forward, true) + longest_s(bodies.folded_backward, true));
     }
   }
-  if (!blocks.pairs) hold_up(row, out);
+  if (!schedule.pairs) hold_up(row, out);
   if (catches_up) out.host_s = 0;
-  if (blocks.pairs) out.device_s = out.busy_s;
+  if (schedule.pairs) out.device_s = out.busy_s;
   if (job.cluster.shares_gpus()) out.host_s = out.device_s = out.longest_s = out.busy_s;
   return out;
 }

@@ -139,7 +139,8 @@ void write_entries(Program& program, std::span<const NetworkLoads> jobs) {
 
 }  // namespace
 
-void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all) {
+std::vector<NetworkLoads::Wire> share_links(Program& program, std::span<const NetworkLoads> jobs, bool all) {
+  std::vector<NetworkLoads::Wire> may_be_short;
   const std::vector<Load> loads = loads_of(jobs);
   ScarceLinks links(program);
   std::vector<std::pair<std::uint32_t, LinkUse>> uses;
@@ -151,18 +152,21 @@ void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all)
     steps.step(column.size());
     Link link = link_of(jobs, first->wire);
     constexpr double rounding = 1 + 1e-10;
-    if (all || bound(jobs, column) > rounding * link.bytes_per_s) {
+    const bool scarce = bound(jobs, column) > rounding * link.bytes_per_s;
+    if (scarce && first->wire >= NetworkLoads::kFabric) may_be_short.push_back(first->wire);
+    if (all || scarce) {
       if (const std::optional<LinkId> id = links.add(std::move(link), column)) {
         for (const Load& load : column) uses.push_back({load.entry, {*id, load.bytes_per_s}});
       }
     }
     first = last;
   }
-  if (uses.empty()) return;
+  if (uses.empty()) return may_be_short;
   std::uint32_t entries = 0;
   for (const NetworkLoads& job : jobs) entries += job.entries;
   write_uses(program, entries, std::move(uses));
   write_entries(program, jobs);
+  return may_be_short;
 }
 
 void remove_links(Program& program) {

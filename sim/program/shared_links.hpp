@@ -4,6 +4,7 @@
 #include "program/program.hpp"
 
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
@@ -12,8 +13,9 @@ namespace mirfak {
 // between switches. Links that cannot be short of capacity, whatever runs at the same time, are left out unless all are
 // asked for; of those that all activities load alike there is one. So a program whose network suffices has none.
 //
-// `jobs`: of each job in the program, whose classes stand there in this order. All use one fabric.
-void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all = false);
+// `jobs`: of each job in the program, whose classes stand there in this order. All use one fabric. Returns the links
+// between switches that may be short: NetworkLoads::Wire.
+std::vector<NetworkLoads::Wire> share_links(Program& program, std::span<const NetworkLoads> jobs, bool all = false);
 
 // As if all links had room for everything.
 void remove_links(Program& program);

@@ -56,18 +56,18 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   result.hfu = result.executed_flop * rate / peak;
 }
 
-// One rank of each plan: the first, as the others behave like it unless they are perturbed.
+// One rank of each plan: the first, where the others behave like it.
 std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   const auto found = std::find_if(program.ranks.begin(), program.ranks.end(),
                                   [&](const ProgramRank& rank) { return rank.plan == plan; });
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
-// Of each plan: where the time of its ranks goes, on average where they are perturbed differently.
+// Of each plan: where the time of its ranks goes, on average where perturbations or short links divide them.
 std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, const Timeline& timeline) {
   const Program& program = simulation.program;
   std::vector<ActivitySeconds> out(simulation.plans.size());
-  if (folds(simulation.job)) {
+  if (folds(simulation.job) && !program.shares_links()) {
     std::vector<std::uint32_t> ranks;
     for (std::size_t plan = 0; plan < out.size(); ++plan) ranks.push_back(first_rank_of(program, plan));
     return breakdown_of(program, timeline, ranks);
@@ -78,7 +78,7 @@ std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, co
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     const std::uint32_t plan = program.ranks[rank].plan;
     for (std::size_t i = 0; i < kActivities; ++i) {
-      out[plan][i] += of_ranks[rank][i] / simulation.plans[plan].ranks;
+      out[plan][i] += of_ranks[rank][i] * program.ranks[rank].multiplicity / simulation.plans[plan].ranks;
     }
   }
   return out;
@@ -268,6 +268,7 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
 void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result = result_of(*this, of_blocks, to_seconds(timeline.makespan), breakdown_of_plans(*this, timeline));
   result.events = timeline.events;
+  result.slowest_stands_for_others = program.slowest_stands_for_others;
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
 }
 

@@ -48,8 +48,9 @@ struct IterationResult {
   double exposed_communication_s = 0;  // mean over ranks
   ActivitySeconds activity_s{};        // mean over ranks; sums to the iteration time
   double gpu_of_others_s = 0;          // mean over ranks: kernels of other ranks on the GPU that they share; a bubble
-  double memory_peak_bytes = 0;        // of the fullest stage, relative to its capacity
-  double memory_peak_low_bytes = 0;    // the range that measured peaks keep (Job::ranges); 0: nothing is known
+  bool slowest_stands_for_others = false;  // Program
+  double memory_peak_bytes = 0;            // of the fullest stage, relative to its capacity
+  double memory_peak_low_bytes = 0;        // the range that measured peaks keep (Job::ranges); 0: nothing is known
   double memory_peak_high_bytes = 0;
   double memory_capacity_bytes = 0;  // of that stage
   int fullest_stage = 0;

@@ -2,6 +2,7 @@
 
 #include "base/cancellation.hpp"
 #include "network/cluster_routes.hpp"
+#include "program/replica_kinds.hpp"
 #include "program/shared_links.hpp"
 #include "simulation/long_iteration.hpp"
 
@@ -188,12 +189,11 @@ class KindSums {
 std::vector<int> devices_of(const Simulation& simulation, const ProgramRank& rank) {
   const Job& job = simulation.job;
   if (rank.multiplicity == 1) return {job.device_of(static_cast<int>(rank.rank))};
-  const StagePlan& plan = simulation.plans[rank.plan];
-  const int team = job.strategy.shape_of(plan.stage).tensor * job.strategy.context;
+  const int team = job.strategy.shape_of(static_cast<int>(rank.stage)).tensor * job.strategy.context;
   std::vector<int> out;
-  for (const int replica : plan.replicas.replicas) {
+  for (const int replica : replicas_of(simulation.program, simulation.plans, rank)) {
     for (int member = 0; member < team; ++member) {
-      out.push_back(job.device_of(job.rank_of(plan.stage, replica, member)));
+      out.push_back(job.device_of(job.rank_of(static_cast<int>(rank.stage), replica, member)));
     }
   }
   return out;

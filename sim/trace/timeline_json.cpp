@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "base/origin.hpp"
 #include "base/staged_file.hpp"
+#include "base/text.hpp"
+#include "program/replica_kinds.hpp"
 #include "simulation/link_use.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
@@ -76,6 +78,10 @@ std::string rank_name(const Simulation& simulation, const ProgramRank& rank) {
     const StagePlan& plan = simulation.plans[rank.plan];
     return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
                        plan.costs.hardware->hardware.spec.name, rank.multiplicity);
+  }
+  if (!simulation.program.kind_of_replica.empty()) {
+    const std::vector<int> replicas = replicas_of(simulation.program, simulation.plans, rank);
+    return fmt::format("stage {} replicas {} ({} ranks, alike)", rank.stage, ranges_text(replicas), rank.multiplicity);
   }
   return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
 }

@@ -72,7 +72,7 @@ TEST_CASE("folded and unfolded, passes and operators, sweep and events: the same
                        << strategy.overlap_tensor << " host x" << host);
         const Picoseconds expected = execute(lowered.program()).makespan;
         CHECK(expected > 0);
-        for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+        for (const LoweringOptions& options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
           const Program program = lowered.program(options);
           program.validate();
           INFO("unfolded " << options.unfolded << " operators " << options.operators);

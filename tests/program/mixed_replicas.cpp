@@ -90,7 +90,7 @@ TEST_CASE("mixed replicas folded and unfolded, as passes and as operators: the s
               << " overlap " << s.overlap_grad_reduce << " uneven " << !s.replica_microbatches.empty());
     CHECK(replica_classes(job).size() > 1);
     const Picoseconds expected = makespan(job);
-    for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+    for (const LoweringOptions& options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
       INFO("unfolded " << options.unfolded << " operators " << options.operators);
       CHECK(makespan(job, options) == expected);
     }

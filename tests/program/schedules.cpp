@@ -190,7 +190,7 @@ TEST_CASE("a random order from a file: folded and unfolded, passes and operators
     const Lowered lowered(job);
     const Picoseconds expected = execute(lowered.program()).makespan;
     CHECK(expected > 0);
-    for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+    for (const LoweringOptions& options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
       const Program program = lowered.program(options);
       program.validate();
       INFO("unfolded " << options.unfolded << " operators " << options.operators);

@@ -72,7 +72,7 @@ TEST_CASE("ZeRO: folded and unfolded, passes and operators, sweep and events tak
                        << " host x" << host);
       const Picoseconds expected = execute(lowered.program()).makespan;
       CHECK(expected > 0);
-      for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+      for (const LoweringOptions& options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
         const Program program = lowered.program(options);
         program.validate();
         if (!program.shares_links()) CHECK(execute(program, Executor::sweep).makespan == expected);

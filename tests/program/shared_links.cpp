@@ -50,6 +50,34 @@ TEST_CASE("shared links: folded and unfolded programs take the same time") {
   }
 }
 
+// On six nodes in rings a message between stages crosses more links from some replicas than from others. On eight, two
+// below each leaf, all replicas of a stage see the same.
+TEST_CASE("shared links: replicas that they slow unlike are told apart, and no others") {
+  struct Case {
+    const char* fabric;
+    int nodes;
+    int tensor;
+    int pipeline;
+    std::size_t kinds;
+  };
+  for (const Case& of : {Case{"{type: torus-2d, oversubscription: 8}", 6, 2, 8, 3},
+                         Case{"{type: torus-3d, oversubscription: 8}", 6, 1, 8, 3},
+                         Case{"{type: fat-tree, leaf_ports: 16, oversubscription: 8}", 8, 8, 2, 1}}) {
+    const std::string fabric = of.fabric;
+    CAPTURE(fabric);
+    Strategy s = sized(of.tensor, 8 * of.nodes / (of.tensor * of.pipeline), of.pipeline);
+    s.overlap_grad_reduce = true;
+    Job job = small_job(8, of.nodes, s, 4 * s.data);
+    job.cluster = nodes_on(of.fabric, of.nodes);
+    const Program folded = Lowered(job).program();
+    CHECK(folded.ranks.size() == of.kinds * static_cast<std::size_t>(of.pipeline));
+    std::uint32_t ranks = 0;
+    for (const ProgramRank& rank : folded.ranks) ranks += rank.multiplicity;
+    CHECK(ranks == 8 * static_cast<std::uint32_t>(of.nodes));
+    CHECK(time_of(job) == time_of(job, true));
+  }
+}
+
 // With a replica on each node the rings of a rail are one, which has an uplink of each leaf for itself.
 TEST_CASE("shared links: alone on its links a collective takes the time of its price") {
   CHECK(time_of(job_on_16_nodes(rails_of_two_nodes(2), 8, 1, false)) ==

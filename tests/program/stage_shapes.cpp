@@ -99,7 +99,7 @@ TEST_CASE("stages: equal shapes are the plain strategy, to the bit") {
         Job one = job_of(plain);
         Job other = job_of(stages);
         one.model.tied_embeddings = other.model.tied_embeddings = true;
-        for (const LoweringOptions options : {LoweringOptions{}, {true, false}, {true, true}}) {
+        for (const LoweringOptions& options : {LoweringOptions{}, {true, false}, {true, true}}) {
           const Simulation a = simulate(one, options);
           const Simulation b = simulate(other, options);
           CHECK(a.timeline.makespan == b.timeline.makespan);
@@ -130,7 +130,7 @@ TEST_CASE("stages: folded and unfolded, passes and operators, sweep and events: 
                          << zero << " sp " << sequence);
           const Picoseconds expected = execute(lowered.program()).makespan;
           CHECK(expected > 0);
-          for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+          for (const LoweringOptions& options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
             const Program program = lowered.program(options);
             program.validate();
             INFO("unfolded " << options.unfolded << " operators " << options.operators);

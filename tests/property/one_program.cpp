@@ -36,7 +36,9 @@ class Draw {
     const int context = one_of<int>({1, 1, 2});
     const int data = one_of<int>({1, 2, 4});
     const int micro_batch = one_of<int>({1, 1, 2});
-    std::string out = fmt::format("model: {}\ncluster:\n  nodes: {}\n", model, nodes(tensor * context * data * stages));
+    const int gpus = tensor * context * data * stages;
+    std::string out = fmt::format("model: {}\ncluster:\n  nodes: {}\n", model, nodes(gpus));
+    if (gpus > 8) out += "  fabric: " + fabric() + "\n";
     out += fmt::format("training: {{sequence_length: {}, global_batch: {}, precision: {}, blocking_launches: {}}}\n",
                        one_of<int>({512, 1024, 4096}), data * micro_batch * one_of<int>({2, 4, 8}),
                        one_of<std::string>({"bf16", "bf16", "fp16", "fp8"}), one_of<int>({0, 0, 0, 1}) == 1);
@@ -70,6 +72,15 @@ class Draw {
     const std::string type = one_of<std::string>({"hgx-h100", "hgx-b200", "dgx-a100-80g"});
     if (gpus < 8) return fmt::format("[{{type: {}, count: 1, gpus: {}}}]", type, gpus);
     return fmt::format("[{{type: {}, count: {}}}]", type, gpus / 8);
+  }
+
+  // Most of them with links that may be short.
+  std::string fabric() {
+    return one_of<std::string>({"full-bisection", "{type: torus-2d, oversubscription: 8}",
+                                "{type: torus-3d, oversubscription: 4}",
+                                "{type: fat-tree, leaf_ports: 8, oversubscription: 7}",
+                                "{type: rail-optimized, leaf_ports: 2, oversubscription: 16}",
+                                "{type: dragonfly, leaf_ports: 8, group_routers: 2, oversubscription: 3}"});
   }
 
   template <typename T>
