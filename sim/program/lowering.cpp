@@ -80,12 +80,17 @@ class Lowering {
         placement_(placement_of(job.strategy)),
         max_chunks_(placement_.max_chunks()),
         program_(empty_program(options)),
-        groups_(program_, job, !options.unfolded),
+        groups_(program_, job, options.folded()),
         teams_(program_, groups_, job, blocks, plans, options.unfolded),
         communication_(program_, groups_, job, blocks, plans),
         data_(program_, groups_, job, blocks, teams_, communication_) {
     reserve(plans);
     for (const StagePlan& plan : plans) add_work(blocks, plan);
+    LoweringOptions alone = options;
+    alone.passes_alone = true;
+    for (const StagePlan& plan : plans) {
+      if (options.steps_where_cut) uncut_.emplace_back(program_, groups_, job, blocks.at(plan.stage), plan, alone);
+    }
   }
 
   LoweredJob run() {
@@ -104,6 +109,7 @@ class Lowering {
   static Program empty_program(const LoweringOptions& options) {
     Program out;
     if (!options.unfolded) out.kind_of_replica = options.kind_of_replica;
+    out.whole_teams = options.whole_teams;
     return out;
   }
 
@@ -116,6 +122,10 @@ class Lowering {
 
   const StagePlan& plan(int stage, int replica_class) const { return teams_.plan(stage, replica_class); }
   const StageWork& work(int stage, int replica_class) const { return work_[teams_.index(stage, replica_class)]; }
+  // Of passes that no collectives cut.
+  const StageWork& uncut(int stage, int replica_class) const {
+    return (uncut_.empty() ? work_ : uncut_)[teams_.index(stage, replica_class)];
+  }
   PlanState& state(int stage, int replica_class) { return states_[teams_.index(stage, replica_class)]; }
 
   const DataParallelPlan& data_parallel(int stage) const { return data_parallel_[static_cast<std::size_t>(stage)]; }
@@ -178,6 +188,7 @@ class Lowering {
   CommunicationClasses communication_;  // once the ranks are known
   ReplicaWriter data_;
   std::deque<StageWork> work_;  // of each plan
+  std::deque<StageWork> uncut_;
   std::vector<PlanState> states_;
   std::vector<TaskId> begins_;              // LoweredPasses
   std::vector<TaskId> transfer_waits_for_;  // of the transfer that is written: there are millions
@@ -257,7 +268,7 @@ const Pass* Lowering::partner(int stage, int replica_class) {
 
 void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
   const Pass first = next(stage, replica_class);
-  const StageWork::PairWork& pair = work(stage, replica_class).pair(first, second);
+  const StageWork::PairWork& pair = uncut(stage, replica_class).pair(first, second);
   for (const int replica : teams_.replicas_of(stage, replica_class)) {
     prepare(stage, replica, first);
     prepare(stage, replica, second);
@@ -320,7 +331,7 @@ bool Lowering::emit_whole(int stage) {
       for (const int replica : teams_.replicas_of(stage, own)) prepare(stage, replica, pass);
       for (const int replica : teams_.replicas_of(stage, own)) {
         begin_pass();
-        teams_.team(stage, replica).run(work(stage, own).pass(pass), pass.microbatch);
+        teams_.team(stage, replica).run(uncut(stage, own).pass(pass), pass.microbatch);
       }
       finish(stage, own);
     }
@@ -511,51 +522,97 @@ bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
 
 namespace {
 
+// True if passes share links with collectives of their replicas only, and only where these cut them: there are no
+// transfers, and what a collective takes longer than the pass does not reach into another.
+bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
+  if (job.strategy.pipeline > 1 || shares_switches_in_passes(job, plans)) return false;
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  return !replicas.gathers_in_passes() && replicas.reduce != DataParallelPlan::Reduce::every_backward;
+}
+
+// Beyond these an answer would take minutes.
+constexpr double kManyTasks = 4e6;
+
 LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
   LoweringOptions detail = options;
-  detail.unfolded = options.unfolded || !folds(job);
+  detail.whole_teams = false;
+  detail.unfolded = options.unfolded || options.whole_teams || !folds(job);
   detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
-  check_program_size(job, plans, detail);
+  if (detail.passes_alone || options.operators || !shares_links_where_cut(job, plans)) return detail;
+  // Where ranks of a team differ, steps wait for the slowest one by one, which a pass as a whole does not say.
+  detail.steps_where_cut = folds(job) || expected_tasks(job, plans, detail) > kManyTasks;
   return detail;
 }
 
-}  // namespace
-
-LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                       const LoweringOptions& options) {
-  return Lowering(job, blocks, plans, detail_of(job, plans, options)).run();
+// True if a team of ranks, all explicit, can stand for others: not where it takes ranks of several teams to know what
+// one of them does.
+bool teams_stand_for_others(const Job& job) {
+  const Strategy& s = job.strategy;
+  const Fabric& fabric = job.cluster.fabric();
+  const int together = s.expert_span().data;
+  if (!s.stages.empty() || s.data == together || !job.cluster.perturbations().ports.empty()) return false;
+  if (fabric.routing == Routing::hashed && may_be_short(fabric)) return false;
+  const int team = together * s.team();
+  for (int rank = 1; job.cluster.shares_gpus() && rank < static_cast<int>(s.ranks()); ++rank) {
+    const bool one_gpu = job.cluster.place_of(rank).gpu == job.cluster.place_of(rank - 1).gpu;
+    if (one_gpu && rank / team != (rank - 1) / team) return false;
+  }
+  return true;
 }
 
-namespace {
+// The same with whole teams, if these can stand for others; else unfolded.
+LoweringOptions in_teams(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& detail) {
+  LoweringOptions out = detail;
+  auto kinds = teams_stand_for_others(job) ? replica_kinds(job, plans) : std::nullopt;
+  out.whole_teams = kinds.has_value();
+  out.unfolded = !kinds;
+  out.kind_of_replica = kinds ? std::move(*kinds) : std::vector<std::uint32_t>();
+  return out;
+}
 
 // How a program is to be lowered again whose replicas short links slow unlike; nullopt: it stands.
 std::optional<LoweringOptions> told_apart(const LoweredJob& lowered, const Job& job, std::span<const StagePlan> plans,
                                           std::span<const NetworkLoads::Wire> short_links,
                                           const LoweringOptions& options) {
-  const bool settled = options.unfolded || options.by_class || !options.kind_of_replica.empty();
-  if (settled || short_links.empty()) return std::nullopt;
-  auto kinds = replica_kinds(lowered.program, job, plans, *lowered.loads.routes, short_links);
-  if (kinds && kinds->empty()) return std::nullopt;
+  if (options.unfolded || options.by_class || short_links.empty()) return std::nullopt;
   LoweringOptions out = options;
-  out.unfolded = !kinds;
-  if (kinds) out.kind_of_replica = std::move(*kinds);
-  return out;
+  auto kinds = replica_kinds(lowered.program, job, plans, *lowered.loads.routes, short_links);
+  if (kinds) {
+    if (*kinds == options.kind_of_replica) return std::nullopt;
+    out.kind_of_replica = std::move(*kinds);
+    return out;
+  }
+  out.unfolded = options.whole_teams;
+  out.whole_teams = false;
+  return out.unfolded ? out : in_teams(job, plans, out);
 }
 
 }  // namespace
 
+LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                       const LoweringOptions& options, const Program* like) {
+  LoweringOptions detail = detail_of(job, plans, options);
+  if (like != nullptr) {
+    detail.kind_of_replica = like->kind_of_replica;
+    detail.whole_teams = like->whole_teams;
+    detail.unfolded = like->ranks.size() == static_cast<std::size_t>(job.strategy.ranks());
+  }
+  check_program_size(job, plans, detail);
+  return Lowering(job, blocks, plans, detail).run();
+}
+
 LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
                            const LoweringOptions& options) {
-  // Beyond these an answer would take minutes: the slowest of a class then decides for all of it.
-  constexpr double kMostTasks = 4e6;
   LoweringOptions detail = detail_of(job, plans, options);
+  if (detail.unfolded && !options.unfolded) detail = in_teams(job, plans, detail);
+  check_program_size(job, plans, detail);
   for (;;) {
     Lowering lowering(job, blocks, plans, detail);
     LoweredJob lowered = lowering.run();
     const std::vector<NetworkLoads::Wire> short_links =
         share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
     std::optional<LoweringOptions> again = told_apart(lowered, job, plans, short_links, detail);
-    const bool slowest = again && expected_tasks(job, plans, *again) > kMostTasks;
+    const bool slowest = again && expected_tasks(job, plans, *again) > kManyTasks;
     if (!again || slowest) {
       lowered.program.slowest_stands_for_others = slowest;
       return {std::move(lowered.program), lowering.take_begins()};

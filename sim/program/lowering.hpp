@@ -10,22 +10,28 @@
 namespace mirfak {
 
 struct LoweringOptions {
-  // Every rank explicit, as always where folds(job) says that none can stand for others; else one rank per stage and
-  // class of replicas, standing for all that behave like it.
+  // Every rank explicit; else one rank per stage and class of replicas, standing for all that behave like it.
   bool unfolded = false;
-  // Every kernel and collective a task of its own; else one task per pass, unless collectives inside passes share the
+  // Every kernel and collective a task of its own; else one task per pass, unless collectives inside it share the
   // network with others: then one for each of these and for the kernels between two of them.
   bool operators = false;
   // What passes exchange inside has the network for itself, and does not cut them.
   bool passes_alone = false;
+  // Every rank of a replica explicit, or of the replicas that exchange experts' rows, and one of these standing for all
+  // of its kind: where ranks of a replica differ, as folds(job) says, or share GPUs.
+  bool whole_teams = false;
   // One rank stands for all replicas of a class, also where short links slow them unlike: the slowest then decides.
   bool by_class = false;
   // Program::kind_of_replica; empty: as short links ask for.
   std::vector<std::uint32_t> kind_of_replica = {};
+  // Such a pass is one task all the same where no collectives of replicas cut it: for jobs whose passes share the
+  // network with nothing else.
+  bool steps_where_cut = false;
   // All links of the network, also those that nothing can make short of capacity: slower, and no task runs otherwise.
   bool all_links = false;
 
   bool whole_passes() const { return !operators && passes_alone; }
+  bool folded() const { return !unfolded && !whole_teams; }  // a rank stands for all of its team
 };
 
 // Whether collectives inside a job's passes may be short of links between switches; whether of these, or of ports that
@@ -56,7 +62,8 @@ struct LoweredJob {
   Program program;
   NetworkLoads loads;  // of routes that are good until the thread asks for those of another cluster
 };
+// `like`: a program of the job, whose ranks it has; null: those that the options ask for.
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                       const LoweringOptions& options = {});
+                       const LoweringOptions& options = {}, const Program* like = nullptr);
 
 }  // namespace mirfak

@@ -128,7 +128,7 @@ struct Link {
   std::vector<LinkPlace> stands_for = {};  // all of them; empty where they are not known
 };
 
-// One simulated rank. In a folded program it stands for `multiplicity` ranks that behave alike.
+// One simulated rank. In a folded program, or one of whole teams, it stands for `multiplicity` ranks that behave alike.
 struct ProgramRank {
   std::uint32_t rank = 0;  // global rank (of the representative)
   std::uint32_t stage = 0;
@@ -193,6 +193,8 @@ struct Program {
   // Replicas that a folded program tells apart although they are of one class: by place in the data-parallel groups a
   // number, equal for those that one rank of each stage stands for. Empty: all of a class are alike.
   std::vector<std::uint32_t> kind_of_replica;
+  // Every rank of a team is there, and stands for those in its place in other teams of its kind.
+  bool whole_teams = false;
   // Short links slow replicas unlike that one rank stands for: it is as slow as the slowest of them.
   bool slowest_stands_for_others = false;
   // How many times as long each task takes as its traffic assumes, sending the same bytes; empty: all as long.

@@ -21,12 +21,13 @@ double tasks_of(const Body& body, const LoweringOptions& options) {
 // How many ranks of a program run a plan.
 double ranks_of(const StagePlan& plan, const LoweringOptions& options) {
   if (options.unfolded) return plan.ranks;
-  if (options.kind_of_replica.empty()) return 1;
+  const double of_team = options.whole_teams ? plan.ranks / plan.replicas.count() : 1;
+  if (options.kind_of_replica.empty()) return of_team;
   std::set<std::uint32_t> kinds;
   for (const int replica : plan.replicas.replicas) {
     kinds.insert(options.kind_of_replica[static_cast<std::size_t>(replica)]);
   }
-  return static_cast<double>(kinds.size());
+  return of_team * static_cast<double>(kinds.size());
 }
 
 }  // namespace
@@ -37,15 +38,17 @@ double expected_tasks(const Job& job, std::span<const StagePlan> stages, const L
   double tasks = 0;
   for (const StagePlan& plan : stages) {
     double steps = 0;
+    double of_cut = 0;
     for (const ChunkPlan& chunk : plan.chunks) {
       steps += 2 * tasks_per_piece * (gathers ? 2 * chunk.blocks() : 1);
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
         if (!options.whole_passes())
-          steps += run.count * (tasks_of(block.forward, options) + tasks_of(block.backward, options));
+          (options.steps_where_cut ? of_cut : steps) +=
+              run.count * (tasks_of(block.forward, options) + tasks_of(block.backward, options));
       }
     }
-    tasks += steps * plan.replicas.microbatches * ranks_of(plan, options);
+    tasks += (steps * plan.replicas.microbatches + of_cut) * ranks_of(plan, options);
   }
   return tasks;
 }

@@ -1,7 +1,7 @@
 #include "program/real_groups.hpp"
 
 #include <algorithm>
-
+#include <array>
 #include <utility>
 
 namespace mirfak {
@@ -38,26 +38,51 @@ RealGroups::Members members_of(const Program& program, GroupId group, int stage)
 
 }  // namespace
 
+namespace {
+
+// What ranks have in common that one rank of a program stands for: the plan, the kind of replica, the place in a team.
+using Seat = std::array<std::uint32_t, 3>;
+
+// By stage and replica.
+using PlansOfReplicas = std::vector<std::vector<std::uint32_t>>;
+
+PlansOfReplicas plans_of_replicas(std::span<const StagePlan> plans) {
+  PlansOfReplicas out;
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
+    const auto stage = static_cast<std::size_t>(plans[plan].stage);
+    out.resize(std::max(out.size(), stage + 1));
+    for (const int replica : plans[plan].replicas.replicas) {
+      const auto place = static_cast<std::size_t>(replica);
+      out[stage].resize(std::max(out[stage].size(), place + 1));
+      out[stage][place] = plan;
+    }
+  }
+  return out;
+}
+
+Seat seat(const Program& program, const Job& job, const ProgramRank& rank, const PlansOfReplicas& plan_of) {
+  const Strategy& s = job.strategy;
+  const auto together = static_cast<std::uint32_t>(s.expert_span().data);
+  const std::uint32_t in_team = (rank.data % together * static_cast<std::uint32_t>(s.context) + rank.context) *
+                                    static_cast<std::uint32_t>(s.tensor) +
+                                rank.tensor;
+  return {plan_of[rank.stage][rank.data], program.kind_of_replica.empty() ? 0 : program.kind_of_replica[rank.data],
+          program.whole_teams ? in_team : 0};
+}
+
+}  // namespace
+
 RealGroups::RealGroups(const Program& program, const Job& job, std::span<const StagePlan> plans, bool folded)
     : program_(program), folded_(folded) {
   if (!folded) return;
   add_all_ranks(all_, job);
   real_ = std::make_unique<RankGroups>(all_, job, false);
-  const std::vector<std::uint32_t>& kinds = program.kind_of_replica;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> ranks;  // by plan and kind
-  for (std::uint32_t i = 0; i < program.ranks.size(); ++i) {
-    const ProgramRank& rank = program.ranks[i];
-    ranks.try_emplace({rank.plan, kinds.empty() ? 0 : kinds[rank.data]}, i);
-  }
-  standing_for_replica_.resize(static_cast<std::size_t>(job.strategy.pipeline));
-  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
-    std::vector<std::uint32_t>& of_stage = standing_for_replica_[static_cast<std::size_t>(plans[plan].stage)];
-    for (const int replica : plans[plan].replicas.replicas) {
-      const auto place = static_cast<std::size_t>(replica);
-      of_stage.resize(std::max(of_stage.size(), place + 1));
-      of_stage[place] = ranks.at({plan, kinds.empty() ? 0 : kinds[place]});
-    }
-  }
+  standing_for_.resize(all_.ranks.size());
+  const PlansOfReplicas plan_of = plans_of_replicas(plans);
+  std::map<Seat, std::uint32_t> seats;
+  const auto seat_of = [&](const ProgramRank& rank) { return seat(program, job, rank, plan_of); };
+  for (std::uint32_t i = 0; i < program.ranks.size(); ++i) seats.try_emplace(seat_of(program.ranks[i]), i);
+  for (const ProgramRank& rank : all_.ranks) standing_for_[rank.rank] = seats.at(seat_of(rank));
 }
 
 RealGroups::~RealGroups() = default;
@@ -71,7 +96,7 @@ void RealGroups::number_ranks() {
     const ProgramRank& rank = all[i];
     cluster_ranks_[rank.rank] = rank;
     index_of_[rank.rank] = i;
-    standing_for_[rank.rank] = folded_ ? folded_into(rank) : i;
+    if (!folded_) standing_for_[rank.rank] = i;
   }
 }
 

@@ -43,16 +43,16 @@ class RealGroups {
  private:
   using OfRanks = std::vector<std::vector<Members>>;  // by rank of the program
   const OfRanks& real_groups(GroupingId grouping, int stage);
-  std::uint32_t folded_into(const ProgramRank& rank) const { return standing_for_replica_[rank.stage][rank.data]; }
+  std::uint32_t folded_into(const ProgramRank& rank) const { return standing_for_[rank.rank]; }
 
   const Program& program_;
   bool folded_;
   Program all_;  // the ranks of the cluster and their groups, without tasks
   std::unique_ptr<RankGroups> real_;
-  std::vector<std::vector<std::uint32_t>> standing_for_replica_;  // of each stage's replicas, the rank of the program
   std::vector<ProgramRank> cluster_ranks_;
-  std::vector<std::uint32_t> index_of_;      // of each rank of the cluster, in what has its groups
-  std::vector<std::uint32_t> standing_for_;  // ... in the program
+  std::vector<std::uint32_t> index_of_;  // of each rank of the cluster, in what has its groups
+  std::vector<std::uint32_t>
+      standing_for_;  // ... in the program; unfolded programs have it once number_ranks() was called
   std::map<std::pair<GroupingId, int>, OfRanks> real_groups_;
 };
 

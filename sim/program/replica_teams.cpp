@@ -6,7 +6,7 @@ namespace mirfak {
 
 ReplicaTeams::ReplicaTeams(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
                            std::span<const StagePlan> plans, bool unfolded)
-    : plans_(plans), folded_(!unfolded), classes_(classes_of(plans)) {
+    : plans_(plans), unfolded_(unfolded), one_lane_(!unfolded && !program.whole_teams), classes_(classes_of(plans)) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     add_stage(program, groups, job_at(job, blocks, stage), stage);
   }
@@ -29,22 +29,22 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
   const Strategy& s = job.strategy;
   const int together = s.expert_span().data;  // replicas of a team, all of one class
   Stage& own = stages_.emplace_back();
-  own.lanes = folded_ ? 1 : s.team() * together;
-  own.tensor_lanes = folded_ ? 1 : s.tensor;
+  own.lanes = one_lane_ ? 1 : s.team() * together;
+  own.tensor_lanes = one_lane_ ? 1 : s.tensor;
   own.first_team = teams_.size();
   own.first_rank = program.ranks.size();
   own.members.resize(static_cast<std::size_t>(classes_));
-  std::vector<Kind> teams(folded_ ? 0 : static_cast<std::size_t>(s.data / together));
+  std::vector<Kind> teams(unfolded_ ? static_cast<std::size_t>(s.data / together) : 0);
   own.class_of.resize(teams.size());
   for (const StagePlan& plan : plans_of(plans_, stage)) {
     auto& members = own.members[static_cast<std::size_t>(plan.replica_class)];
     for (const int replica : plan.replicas.replicas) {
-      if (folded_ || replica % together != 0) continue;
+      if (!unfolded_ || replica % together != 0) continue;
       members.push_back(replica / together);
-      teams[static_cast<std::size_t>(replica / together)] = {replica, 1};
+      teams[static_cast<std::size_t>(replica / together)] = {replica, together};
       own.class_of[static_cast<std::size_t>(replica / together)] = plan.replica_class;
     }
-    for (const Kind& kind : folded_ ? kinds_of(program, plan) : std::vector<Kind>()) {
+    for (const Kind& kind : unfolded_ ? std::vector<Kind>() : kinds_of(program, plan)) {
       members.push_back(static_cast<int>(teams.size()));
       teams.push_back(kind);
       own.class_of.push_back(plan.replica_class);
@@ -58,7 +58,8 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
 void ReplicaTeams::add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica,
                             const Kind& kind) {
   const std::size_t plan = index(stage, class_of(stage, replica));
-  const auto alike = static_cast<std::uint32_t>(kind.count * job.strategy.team());
+  // The replicas' ranks, each of which one of the lanes stands for.
+  const auto alike = static_cast<std::uint32_t>(kind.count * job.strategy.team() / lanes(stage));
   std::vector<std::uint32_t> ranks;
   for (int lane = 0; lane < lanes(stage); ++lane) {
     const int member = lane % job.strategy.team();
@@ -68,7 +69,7 @@ void ReplicaTeams::add_team(Program& program, RankGroups& groups, const Job& job
                              static_cast<std::uint32_t>(stage),
                              static_cast<std::uint32_t>(member % job.strategy.tensor),
                              static_cast<std::uint32_t>(member / job.strategy.tensor), static_cast<std::uint32_t>(own),
-                             folded_ ? alike : 1, static_cast<std::uint32_t>(plan)});
+                             alike, static_cast<std::uint32_t>(plan)});
   }
   teams_.emplace_back(program, groups, ranks);
 }

@@ -12,8 +12,8 @@ namespace mirfak {
 
 // The ranks of a program with the writers of their tasks. An unfolded program has, for every stage, a team of all ranks
 // of each data-parallel replica, or of the replicas that exchange experts' rows; a folded one has, for every stage,
-// class of replicas and kind within it (Program::kind_of_replica), one team of one rank. Below, `replica` counts the
-// teams of a stage: 0 <= replica < replicas(stage).
+// class of replicas and kind within it (Program::kind_of_replica), one team of one rank, or of all of them where the
+// program has whole teams. Below, `replica` counts the teams of a stage: 0 <= replica < replicas(stage).
 class ReplicaTeams {
  public:
   // Adds the ranks to `program`, stage after stage, replica after replica, lane after lane. References must outlive
@@ -21,7 +21,6 @@ class ReplicaTeams {
   ReplicaTeams(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
                std::span<const StagePlan> plans, bool unfolded);
 
-  bool folded() const { return folded_; }
   int stages() const { return static_cast<int>(stages_.size()); }
   int classes() const { return classes_; }
   int replicas(int stage) const { return static_cast<int>(of(stage).class_of.size()); }
@@ -76,7 +75,8 @@ class ReplicaTeams {
   void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, const Kind& kind);
 
   std::span<const StagePlan> plans_;
-  bool folded_;
+  bool unfolded_;
+  bool one_lane_;
   int classes_;
   std::vector<Stage> stages_;
   std::vector<TeamWriter> teams_;

@@ -132,8 +132,8 @@ void hold_up(const Row& row, Stretch& out) {
   out.host_s = std::max(out.host_s, to_seconds(both.host));
 }
 
-// Adds the kernels to `mix`. The job's schedule decides what waits, not what else `blocks` are priced for. Where passes run beside each other, or ranks take turns on a GPU, one computes while
-// another waits.
+// Adds the kernels to `mix`. The job's schedule decides what waits, not what else `blocks` are priced for. Where passes
+// run beside each other, or ranks take turns on a GPU, one computes while another waits.
 Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs,
                    PowerMix& mix) {
   Stretch out;

@@ -96,7 +96,7 @@ StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const
   const FoldedBody step = optimizer_body(job, plan);
   optimizer_ = describe(step, device_class(step, TaskKind::optimizer, "optimizer step", -1));
   program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
-  if (options.unfolded) optimizer_.meets = groups.over(team_axes(job.strategy), job.strategy);
+  if (!options.folded()) optimizer_.meets = groups.over(team_axes(job.strategy), job.strategy);
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
@@ -230,7 +230,7 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   }
   PairWork out{describe(of_first, pass_class(of_first, forward.kind, forward.chunk)),
                describe(of_second, pass_class(of_second, backward.kind, backward.chunk))};
-  if (options_.unfolded && options_.whole_passes()) {
+  if (!options_.folded() && options_.whole_passes()) {
     MeshAxisSet axes = axes_of(forward.chunk, forward.kind, 0, ahead.blocks());
     axes.insert(axes_of(backward.chunk, backward.kind, 0, back.blocks()));
     for (PassWork* work : {&out.first, &out.second}) {
@@ -265,7 +265,7 @@ const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId a
 }
 
 GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
-  if (!options_.unfolded || !options_.whole_passes()) return kAlone;
+  if (options_.folded() || !options_.whole_passes()) return kAlone;
   return groups_.over(axes_of(chunk, kind, first, last), job_.strategy);
 }
 

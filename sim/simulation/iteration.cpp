@@ -63,11 +63,13 @@ std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
-// Of each plan: where the time of its ranks goes, on average where perturbations or short links divide them.
+// Of each plan: where the time of its ranks goes, on average where perturbations, short links or other ranks on their
+// GPU divide them.
 std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, const Timeline& timeline) {
   const Program& program = simulation.program;
   std::vector<ActivitySeconds> out(simulation.plans.size());
-  if (folds(simulation.job) && !program.shares_links()) {
+  const bool alike = folds(simulation.job) && !program.shares_links() && !simulation.job.cluster.shares_gpus();
+  if (alike && !program.whole_teams) {
     std::vector<std::uint32_t> ranks;
     for (std::size_t plan = 0; plan < out.size(); ++plan) ranks.push_back(first_rank_of(program, plan));
     return breakdown_of(program, timeline, ranks);
@@ -166,17 +168,17 @@ void add_up_costs(const Simulation& simulation, double energy_j, std::span<const
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
 Program Simulation::lowered_as(const LoweringOptions& options) const {
-  // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
+  // Which rank's kernel comes next on a GPU that ranks share needs all ranks of it, and kernels.
   const bool shared = job.cluster.shares_gpus();
-  LoweringOptions all_ranks = options;
-  all_ranks.unfolded = all_ranks.operators = true;
-  Program out = lower(job, blocks, plans, shared ? all_ranks : options);
+  LoweringOptions of_sharers = options;
+  of_sharers.whole_teams = of_sharers.operators = true;
+  Program out = lower(job, blocks, plans, shared ? of_sharers : options);
   if (job.cluster.perturbations().empty()) return out;
   return perturbed(std::move(out), job.cluster);
 }
 
 LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
-  LoweredJob out = lower_apart(job, blocks, plans, options);
+  LoweredJob out = lower_apart(job, blocks, plans, options, program.ranks.empty() ? nullptr : &program);
   if (job.cluster.perturbations().empty()) return out;
   // Links come later: until then classes remember what they take of them, and tasks by how much longer they take.
   Program& program_of = out.program;

@@ -86,7 +86,7 @@ struct Simulation {
 
   // The iteration as a program, perturbed where the cluster is: with the options that it was simulated with, `program`.
   Program lowered_as(const LoweringOptions& options) const;
-  // The same for jobs that share a network, as lower_apart().
+  // The same for jobs that share a network, as lower_apart(), with the ranks of `program`.
   LoweredJob lowered_apart_as(const LoweringOptions& options) const;
   // When the tasks of such a program run.
   Timeline times_of(const Program& of, Executor executor = Executor::automatic) const;

@@ -187,15 +187,8 @@ class KindSums {
 
 // The devices that a rank stands for.
 std::vector<int> devices_of(const Simulation& simulation, const ProgramRank& rank) {
-  const Job& job = simulation.job;
-  if (rank.multiplicity == 1) return {job.device_of(static_cast<int>(rank.rank))};
-  const int team = job.strategy.shape_of(static_cast<int>(rank.stage)).tensor * job.strategy.context;
-  std::vector<int> out;
-  for (const int replica : replicas_of(simulation.program, simulation.plans, rank)) {
-    for (int member = 0; member < team; ++member) {
-      out.push_back(job.device_of(job.rank_of(static_cast<int>(rank.stage), replica, member)));
-    }
-  }
+  std::vector<int> out = ranks_of(simulation.program, simulation.job, simulation.plans, rank);
+  for (int& device : out) device = simulation.job.device_of(device);
   return out;
 }
 

@@ -32,13 +32,15 @@ double seconds_of_others(const Program& program, const Timeline& timeline, const
   std::map<int, int> sharers;
   for (const ProgramRank& rank : program.ranks) ++sharers[cluster.place_of(static_cast<int>(rank.rank)).gpu];
   double seconds = 0;
+  double ranks = 0;
+  for (const ProgramRank& rank : program.ranks) ranks += rank.multiplicity;
   for (TaskId task = 0; task < program.size(); ++task) {
     const Stream& stream = program.streams[program.stream[task]];
     if (stream.kind != StreamKind::compute) continue;
-    seconds +=
-        to_seconds(timeline.end[task] - timeline.start[task]) * (sharers.at(gpu_of(program, stream, cluster)) - 1);
+    seconds += to_seconds(timeline.end[task] - timeline.start[task]) *
+               (sharers.at(gpu_of(program, stream, cluster)) - 1) * program.ranks[stream.rank].multiplicity;
   }
-  return seconds / static_cast<double>(program.ranks.size());
+  return seconds / ranks;
 }
 
 }  // namespace mirfak

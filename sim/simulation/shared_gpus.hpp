@@ -12,8 +12,8 @@ namespace mirfak {
 // those behind it; transfers, collectives and hosts are each rank's own. What copies and kernels that run at the same
 // time cost each other is not in it.
 //
-// `program`: with every rank explicit (LoweringOptions::unfolded), and every kernel a task where kernels are to take
-// turns (else passes do). Rank r runs on device r of `cluster`. The rest as execute().
+// `program`: with every rank of a GPU explicit (LoweringOptions::whole_teams), and every kernel a task where kernels
+// are to take turns (else passes do). Rank r runs on device r of `cluster`. The rest as execute().
 Timeline execute_sharing_gpus(Program program, const Cluster& cluster, Executor executor = Executor::automatic);
 
 // For how long, on the mean over ranks, the GPU of a rank runs kernels of other ranks.

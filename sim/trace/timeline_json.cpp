@@ -79,6 +79,7 @@ std::string rank_name(const Simulation& simulation, const ProgramRank& rank) {
     return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
                        plan.costs.hardware->hardware.spec.name, rank.multiplicity);
   }
+  if (simulation.program.whole_teams) return fmt::format("{} and {} alike", own_name(rank), rank.multiplicity - 1);
   if (!simulation.program.kind_of_replica.empty()) {
     const std::vector<int> replicas = replicas_of(simulation.program, simulation.plans, rank);
     return fmt::format("stage {} replicas {} ({} ranks, alike)", rank.stage, ranges_text(replicas), rank.multiplicity);

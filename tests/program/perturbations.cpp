@@ -75,7 +75,7 @@ TEST_CASE("folding follows from the factors: equal replicas stay one class, a sl
   const Job tensor = small_job(8, 2, sized(2, 4, 2), 32);
   CHECK(!folds(with(tensor, {{2, {.compute = 1.25}}})));
   CHECK(folds(with(tensor, {{2, {.compute = 1.25}}, {3, {.compute = 1.25}}})));
-  CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}})).program.ranks.size() == 16);
+  CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}})).program.ranks.size() == 8);
   CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}, {3, {.compute = 1.25}}})).program.ranks.size() == 4);
 }
 
@@ -98,6 +98,31 @@ TEST_CASE("perturbed programs folded and unfolded take the same time to the pico
       CHECK(makespan(job, {false, operators}) == makespan(job, {true, operators}));
     }
     CHECK(makespan(job, {}) > makespan(with(job, {}), {}));
+  }
+}
+
+// Eight replicas of four ranks on each of two stages, one rank slow: two teams of each stage stand for all.
+TEST_CASE("teams with a slow rank are told apart from those without") {
+  const TimeFactors slow{.compute = 1.2, .communication = 1.1, .host = 1.3};
+  for (const int zero_group : {0, 2, 4}) {
+    Strategy s = sized(4, 8, 2);
+    s.zero = zero_group > 0 ? 1 : 0;
+    s.zero_group = zero_group;
+    s.overlap_grad_reduce = true;
+    const Job job = with(small_job(4, 8, s, 64), {{5, slow}});
+    REQUIRE(!folds(job));
+    const Program program = Lowered(job).program();
+    CHECK(program.ranks.size() == (zero_group > 0 ? 64 : 16));  // a copy of the state has members of both kinds
+    std::uint32_t ranks = 0;
+    for (const ProgramRank& rank : program.ranks) ranks += rank.multiplicity;
+    CHECK(ranks == 64);
+    for (const bool operators : {false, true}) {
+      CHECK(makespan(job, {false, operators}) == makespan(job, {true, operators}));
+    }
+    const IterationResult folded = simulate(job).result;
+    const IterationResult unfolded = simulate(job, {true, false}).result;
+    CHECK(folded.energy_j == doctest::Approx(unfolded.energy_j).epsilon(1e-12));
+    CHECK(folded.bubble_fraction == doctest::Approx(unfolded.bubble_fraction).epsilon(1e-9));
   }
 }
 

@@ -113,6 +113,19 @@ TEST_CASE("ranks that share GPUs: one kernel at a time on each, and no iteration
   }
 }
 
+TEST_CASE("ranks that share GPUs: one replica stands for all that have GPUs of their own") {
+  Strategy s = sized(2, 4, 1);
+  s.overlap_grad_reduce = true;
+  Job job = small_job(4, 1, s, 32);
+  job.cluster = shared_cluster(4, 2);
+  const auto simulation = simulate(job);
+  CHECK(simulation.program.ranks.size() == 2);
+  const IterationResult unfolded = simulate(job, {true, false}).result;
+  CHECK(simulation.result.iteration_time_s == unfolded.iteration_time_s);
+  CHECK(simulation.result.gpu_of_others_s == doctest::Approx(unfolded.gpu_of_others_s).epsilon(1e-12));
+  CHECK(simulation.result.bubble_fraction == doctest::Approx(unfolded.bubble_fraction).epsilon(1e-12));
+}
+
 TEST_CASE("ranks that share a GPU share its memory, power and price") {
   const Job job = jobs().front();
   const IterationResult own = simulate(job).result;
