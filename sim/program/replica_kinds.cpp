@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace mirfak {
@@ -30,10 +31,128 @@ Colour of_load(double bytes_per_s, double of) {
   return static_cast<Colour>(std::llround(bytes_per_s / of * kSteps));
 }
 
-std::size_t count_of(std::vector<Colour> colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
-}
+// Nodes with coloured neighbours, divided until all of a colour have as many neighbours of each colour and label. Nodes
+// of which neighbours change are looked at again, and of a colour that is divided the largest part keeps it: so each
+// edge is walked O(log n) times (Cardon and Crochemore, *Partitioning a graph in O(|A| log2 |V|)*, TCS 19, 1982).
+class ColouredGraph {
+ public:
+  using Vertex = std::uint32_t;
+
+  // `key`: what tells vertices apart from the beginning.
+  Vertex add(Colour key) {
+    const auto [known, is_new] = of_key_.try_emplace(key, static_cast<std::uint32_t>(members_.size()));
+    if (is_new) members_.push_back(0);
+    ++members_[known->second];
+    colour_.push_back(known->second);
+    return static_cast<Vertex>(colour_.size() - 1);
+  }
+  void join(Vertex a, Vertex b, Colour label) { edges_.push_back({a, b, label}); }
+
+  void divide() {
+    list_neighbours();
+    std::vector<Vertex> changed(colour_.size());
+    std::iota(changed.begin(), changed.end(), Vertex{0});
+    for (const Vertex vertex : changed) {
+      for (const Neighbour& of : neighbours(vertex)) around_[vertex] += mixed(colour_[of.vertex], of.label);
+    }
+    while (!changed.empty()) {
+      check_cancelled();
+      changed = affected_by(recoloured(changed));
+    }
+  }
+
+  std::uint32_t colour(Vertex vertex) const { return colour_[vertex]; }
+
+ private:
+  struct Edge {
+    Vertex a = 0;
+    Vertex b = 0;
+    Colour label = 0;
+  };
+  struct Neighbour {
+    Vertex vertex = 0;
+    Colour label = 0;
+  };
+  struct Recoloured {
+    Vertex vertex = 0;
+    std::uint32_t before = 0;
+  };
+
+  void list_neighbours() {
+    first_.assign(colour_.size() + 1, 0);
+    around_.assign(colour_.size(), 0);
+    for (const Edge& edge : edges_) ++first_[edge.a + 1], ++first_[edge.b + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    neighbours_.resize(2 * edges_.size());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (const Edge& edge : edges_) {
+      neighbours_[next[edge.a]++] = {edge.b, edge.label};
+      neighbours_[next[edge.b]++] = {edge.a, edge.label};
+    }
+  }
+  std::span<const Neighbour> neighbours(Vertex vertex) const {
+    return {neighbours_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]};
+  }
+
+  // Divides the colours of vertices whose surroundings have changed. The others of each colour have equal surroundings.
+  std::vector<Recoloured> recoloured(std::vector<Vertex>& changed) {
+    const auto key = [&](Vertex vertex) { return std::pair(colour_[vertex], around_[vertex]); };
+    std::sort(changed.begin(), changed.end(), [&](Vertex a, Vertex b) { return key(a) < key(b); });
+    std::vector<Recoloured> out;
+    for (auto begin = changed.begin(); begin != changed.end();) {
+      const std::uint32_t colour = colour_[*begin];
+      const auto end = std::find_if(begin, changed.end(), [&](Vertex vertex) { return colour_[vertex] != colour; });
+      divide_colour({begin, end}, out);
+      begin = end;
+    }
+    return out;
+  }
+
+  void divide_colour(std::span<const Vertex> changed, std::vector<Recoloured>& out) {
+    const std::uint32_t colour = colour_[changed.front()];
+    std::vector<std::span<const Vertex>> parts;
+    for (std::size_t begin = 0; begin < changed.size();) {
+      std::size_t end = begin;
+      while (end < changed.size() && around_[changed[end]] == around_[changed[begin]]) ++end;
+      parts.push_back(changed.subspan(begin, end - begin));
+      begin = end;
+    }
+    if (changed.size() == members_[colour]) {
+      const auto size = [](std::span<const Vertex> a, std::span<const Vertex> b) { return a.size() < b.size(); };
+      parts.erase(std::max_element(parts.begin(), parts.end(), size));
+    }
+    for (const std::span<const Vertex> part : parts) {
+      const auto fresh = static_cast<std::uint32_t>(members_.size());
+      members_.push_back(static_cast<std::uint32_t>(part.size()));
+      members_[colour] -= static_cast<std::uint32_t>(part.size());
+      for (const Vertex vertex : part) {
+        out.push_back({vertex, colour});
+        colour_[vertex] = fresh;
+      }
+    }
+  }
+
+  std::vector<Vertex> affected_by(const std::vector<Recoloured>& recoloured) {
+    std::vector<Vertex> out;
+    for (const Recoloured& each : recoloured) {
+      for (const Neighbour& of : neighbours(each.vertex)) {
+        around_[of.vertex] += mixed(colour_[each.vertex], of.label) - mixed(each.before, of.label);
+        out.push_back(of.vertex);
+      }
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  std::map<Colour, std::uint32_t> of_key_;
+  std::vector<std::uint32_t> colour_;   // of each vertex
+  std::vector<std::uint32_t> members_;  // of each colour, how many
+  std::vector<Edge> edges_;
+  std::vector<std::size_t> first_;  // of each vertex, in neighbours_
+  std::vector<Neighbour> neighbours_;
+  std::vector<Colour> around_;  // of each vertex, the sum over its neighbours
+};
 
 Colour of_factors(const RankFactors& factors) {
   Colour out = 0;
@@ -43,62 +162,53 @@ Colour of_factors(const RankFactors& factors) {
   return out;
 }
 
-class Refinement {
+// The kinds of a job's teams: of replicas that run passes together.
+class TeamKinds {
  public:
   // `whole_teams`: every rank of a team is told from the others.
-  Refinement(const Job& job, std::span<const StagePlan> plans, bool whole_teams)
-      : job_(job), whole_teams_(whole_teams) {
-    ranks_.resize(static_cast<std::size_t>(job.strategy.ranks()));
-    team_of_.resize(ranks_.size());
-    first_of_stage_.resize(ranks_.size());
+  TeamKinds(const Job& job, std::span<const StagePlan> plans, bool whole_teams)
+      : job_(job), whole_teams_(whole_teams), ranks_(static_cast<std::size_t>(job.strategy.ranks())) {
     for (const StagePlan& plan : plans) {
       for (const int replica : plan.replicas.replicas) add_replica(plan, replica);
     }
   }
 
-  void add_links(std::vector<RealGroupLoads> groups, Routes& routes, std::span<const NetworkLoads::Wire> may_be_short) {
-    groups_ = std::move(groups);
-    std::map<NetworkLoads::Wire, std::uint32_t> links;
-    std::vector<double> bytes_per_s;
+  void add_links(std::span<const RealGroupLoads> groups, Routes& routes,
+                 std::span<const NetworkLoads::Wire> may_be_short) {
+    std::map<NetworkLoads::Wire, ColouredGraph::Vertex> links;
     for (const NetworkLoads::Wire wire : may_be_short) {
-      bytes_per_s.push_back(routes.links()[wire - NetworkLoads::kFabric].bytes_per_s);
-      links.emplace(wire, static_cast<std::uint32_t>(links_.size()));
-      links_.push_back(mixed(static_cast<Colour>(std::llround(bytes_per_s.back()))));
+      links.emplace(wire, graph_.add(mixed(kLink, std::bit_cast<Colour>(bytes_per_s(routes, wire)))));
     }
-    for (std::uint32_t group = 0; group < groups_.size(); ++group) {
-      of_groups_.push_back(mixed(groups_[group].row));
-      for (const RealGroupLoads::Use& use : groups_[group].uses) {
+    for (const RealGroupLoads& group : groups) {
+      const ColouredGraph::Vertex vertex = graph_.add(mixed(kGroup, group.row));
+      for (const int rank : group.ranks) graph_.join(vertex, ranks_[static_cast<std::size_t>(rank)].vertex, kMember);
+      for (const RealGroupLoads::Use& use : group.uses) {
         const auto link = links.find(use.wire);
         if (link == links.end()) continue;
-        uses_.push_back({group, link->second, of_load(use.bytes_per_s, bytes_per_s[link->second])});
+        graph_.join(vertex, link->second, of_load(use.bytes_per_s, bytes_per_s(routes, use.wire)));
       }
     }
   }
 
-  void run() {
-    std::size_t before = 0;
-    for (std::size_t colours = count(); colours != before; colours = count()) {
-      before = colours;
-      check_cancelled();
-      divide();
-    }
-  }
+  void divide() { graph_.divide(); }
 
   // False if ranks differ that a program has to take as one: those of a team, unless it has whole teams; those that
   // share a copy of the state; and of stages with shapes of their own all.
   bool holds() const {
     const Strategy& s = job_.strategy;
-    const std::size_t in_step = static_cast<std::size_t>(s.expert_span().data * s.context);
+    const std::size_t in_step = together() * static_cast<std::size_t>(s.context);
     const std::size_t of_copy = s.shards() == s.replicas() ? 1 : static_cast<std::size_t>(s.shards());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      const auto differs = [&](std::size_t other) { return ranks_[rank] != ranks_[other]; };
-      const auto of_other_kind = [&](std::size_t other) { return teams_[team_of_[rank]] != teams_[team_of_[other]]; };
+      const auto differs = [&](std::size_t other) {
+        return graph_.colour(ranks_[rank].vertex) != graph_.colour(ranks_[other].vertex);
+      };
       if (!s.stages.empty()) {
-        if (differs(first_of_stage_[rank])) return false;
+        if (differs(ranks_[rank].first_of_stage)) return false;
         continue;
       }
-      if (of_other_kind(first_of(of_copy, rank))) return false;
-      if (!whole_teams_ && (differs(first_of(in_step, rank)) || differs(first_of(of_copy, rank)))) return false;
+      const std::size_t first_of_copy = first_of(of_copy, rank);
+      if (colour_of_team(ranks_[rank].team) != colour_of_team(ranks_[first_of_copy].team)) return false;
+      if (!whole_teams_ && (differs(first_of(in_step, rank)) || differs(first_of_copy))) return false;
     }
     return true;
   }
@@ -106,10 +216,10 @@ class Refinement {
   // By replica.
   std::vector<std::uint32_t> kinds() const {
     std::vector<std::uint32_t> out;
-    std::map<Colour, std::uint32_t> numbers;
+    std::map<std::uint32_t, std::uint32_t> numbers;
     bool apart = false;
     for (std::size_t replica = 0; replica < first_of_class_.size(); ++replica) {
-      const Colour colour = teams_[replica / together()];
+      const std::uint32_t colour = colour_of_team(replica / together());
       out.push_back(numbers.try_emplace(colour, static_cast<std::uint32_t>(numbers.size())).first->second);
       apart = apart || out[replica] != out[first_of_class_[replica]];
     }
@@ -117,12 +227,19 @@ class Refinement {
   }
 
  private:
-  struct Use {
-    std::uint32_t group = 0;
-    std::uint32_t link = 0;
-    Colour load = 0;
+  // What a vertex is, and what joins two.
+  enum : Colour { kTeam, kRank, kGroup, kLink };
+  enum : Colour { kInTeam, kMember };
+  // A rank of the cluster.
+  struct Rank {
+    ColouredGraph::Vertex vertex = 0;
+    std::size_t team = 0;
+    std::size_t first_of_stage = 0;
   };
 
+  static double bytes_per_s(Routes& routes, NetworkLoads::Wire wire) {
+    return routes.links()[wire - NetworkLoads::kFabric].bytes_per_s;
+  }
   void add_replica(const StagePlan& plan, int replica);
   // The replicas of a team.
   std::size_t together() const { return static_cast<std::size_t>(job_.strategy.expert_span().data); }
@@ -132,69 +249,34 @@ class Refinement {
     const std::size_t place = rank / tensor % static_cast<std::size_t>(job_.strategy.replicas());
     return rank - rank % tensor - place % neighbours * tensor;
   }
-  std::size_t count() const { return count_of(links_) + count_of(of_groups_) + count_of(ranks_) + count_of(teams_); }
-  void divide();
+  std::uint32_t colour_of_team(std::size_t team) const { return graph_.colour(teams_[team]); }
 
   const Job& job_;
   bool whole_teams_;
-  std::vector<RealGroupLoads> groups_;
-  std::vector<Use> uses_;
-  std::vector<std::size_t> team_of_;         // of each rank of the cluster
-  std::vector<std::size_t> first_of_stage_;  // of each rank the first of its stage
-  std::vector<std::size_t> first_of_class_;  // of each replica
-  std::vector<Colour> links_;
-  std::vector<Colour> of_groups_;
-  std::vector<Colour> ranks_;
-  std::vector<Colour> teams_;  // on all stages
+  ColouredGraph graph_;
+  std::vector<Rank> ranks_;
+  std::vector<ColouredGraph::Vertex> teams_;  // on all stages
+  std::vector<std::size_t> first_of_class_;   // of each replica
 };
 
-void Refinement::add_replica(const StagePlan& plan, int replica) {
+void TeamKinds::add_replica(const StagePlan& plan, int replica) {
   const auto place = static_cast<std::size_t>(replica);
   const std::size_t team = place / together();
+  while (teams_.size() <= team) teams_.push_back(graph_.add(mixed(kTeam, 0)));
   first_of_class_.resize(std::max(first_of_class_.size(), place + 1));
   first_of_class_[place] = static_cast<std::size_t>(plan.replicas.first());
-  teams_.resize(std::max(teams_.size(), team + 1));
   const int members = job_.strategy.shape_of(plan.stage).tensor * job_.strategy.context;
   for (int member = 0; member < members; ++member) {
-    const auto rank = static_cast<std::size_t>(job_.rank_of(plan.stage, replica, member));
+    const int rank = job_.rank_of(plan.stage, replica, member);
     const std::size_t lane = place % together() * static_cast<std::size_t>(members) + static_cast<std::size_t>(member);
-    const Colour of_plan = mixed(static_cast<Colour>(plan.stage), static_cast<Colour>(plan.replica_class));
-    const Colour of_rank = of_factors(job_.cluster.perturbations().of(static_cast<int>(rank)));
-    ranks_[rank] = mixed(mixed(of_plan, of_rank), whole_teams_ ? lane : 0);
-    team_of_[rank] = team;
-    first_of_stage_[rank] = static_cast<std::size_t>(job_.strategy.first_rank(plan.stage));
+    Colour key = mixed(kRank, static_cast<Colour>(plan.stage));
+    key = mixed(key, static_cast<Colour>(plan.replica_class));
+    key = mixed(key, of_factors(job_.cluster.perturbations().of(rank)));
+    const ColouredGraph::Vertex vertex = graph_.add(mixed(key, whole_teams_ ? lane : 0));
+    graph_.join(vertex, teams_[team], kInTeam);
+    ranks_[static_cast<std::size_t>(rank)] = {vertex, team,
+                                              static_cast<std::size_t>(job_.strategy.first_rank(plan.stage))};
   }
-}
-
-// Each colour becomes that of a node and of its neighbours.
-void Refinement::divide() {
-  std::vector<Colour> links(links_.size());
-  std::vector<Colour> groups(of_groups_.size());
-  for (const Use& use : uses_) {
-    links[use.link] += mixed(of_groups_[use.group], use.load);
-    groups[use.group] += mixed(links_[use.link], use.load);
-  }
-  std::vector<Colour> ranks(ranks_.size());
-  std::vector<Colour> teams(teams_.size());
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    Colour members = 0;
-    for (const int rank : groups_[group].ranks) {
-      members += mixed(ranks_[static_cast<std::size_t>(rank)], 1);
-      ranks[static_cast<std::size_t>(rank)] += mixed(of_groups_[group], 2);
-    }
-    groups[group] += mixed(members, 3);
-  }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    teams[team_of_[rank]] += mixed(ranks_[rank], 4);
-    ranks[rank] += mixed(teams_[team_of_[rank]], 5);
-  }
-  const auto join = [](std::vector<Colour>& colours, const std::vector<Colour>& neighbours) {
-    for (std::size_t i = 0; i < colours.size(); ++i) colours[i] = mixed(colours[i], neighbours[i]);
-  };
-  join(links_, links);
-  join(of_groups_, groups);
-  join(ranks_, ranks);
-  join(teams_, teams);
 }
 
 }  // namespace
@@ -230,18 +312,18 @@ std::vector<int> ranks_of(const Program& program, const Job& job, std::span<cons
 std::optional<std::vector<std::uint32_t>> replica_kinds(const Program& program, const Job& job,
                                                         std::span<const StagePlan> plans, Routes& routes,
                                                         std::span<const NetworkLoads::Wire> may_be_short) {
-  Refinement refinement(job, plans, program.whole_teams);
-  refinement.add_links(real_group_loads(program, job, plans, &routes), routes, may_be_short);
-  refinement.run();
-  if (!refinement.holds()) return std::nullopt;
-  return refinement.kinds();
+  TeamKinds teams(job, plans, program.whole_teams);
+  teams.add_links(real_group_loads(program, job, plans, &routes), routes, may_be_short);
+  teams.divide();
+  if (!teams.holds()) return std::nullopt;
+  return teams.kinds();
 }
 
 std::optional<std::vector<std::uint32_t>> replica_kinds(const Job& job, std::span<const StagePlan> plans) {
-  Refinement refinement(job, plans, true);
-  refinement.run();
-  if (!refinement.holds()) return std::nullopt;
-  return refinement.kinds();
+  TeamKinds teams(job, plans, true);
+  teams.divide();
+  if (!teams.holds()) return std::nullopt;
+  return teams.kinds();
 }
 
 }  // namespace mirfak
