@@ -41,7 +41,7 @@ class PlainFile {
   int file_;
 };
 
-// What `read` gives, piece by piece, while it is not more than may be.
+// Reads piece by piece what `read` gives, while it is not more than may be.
 template <typename Read>
 std::string read_up_to(std::size_t most, const Read& read) {
   std::string text;

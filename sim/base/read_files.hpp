@@ -20,7 +20,7 @@ class ReadFiles {
   ReadFiles(const ReadFiles&) = delete;
   ReadFiles& operator=(const ReadFiles&) = delete;
 
-  // What it noted so far, and will note: for a result, whose files are written later.
+  // The files noted so far and those to come: for a result, whose files are written later.
   ListPointer list() const;
   // That of the youngest ReadFiles that this thread made; nullptr: none exists.
   static ListPointer of_this_thread();
@@ -30,7 +30,7 @@ class ReadFiles {
   std::shared_ptr<List> outer_;  // of the thread
 };
 
-// Why a file cannot be opened to be read, for an errno, and what to do about it.
+// Says why a file cannot be opened to be read, for an errno, and what to do about it.
 struct UnreadableFile {
   std::string message;
   std::string hint;

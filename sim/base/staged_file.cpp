@@ -27,13 +27,13 @@ constexpr std::string_view kStaged = ".partial-";
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// What a staged file is for, also one of another process; any other path is for itself.
+// Returns the target of a staged file, also of one of another process; any other path is its own target.
 std::string target_of(const fs::path& path) {
   const std::string target = target_of_unfinished(path).string();
   return target.substr(0, target.rfind(kStaged));
 }
 
-// Of a name of `length` bytes in a folder, how many the system takes when `more` bytes follow.
+// Returns how many of a name's `length` bytes the system takes in a folder when `more` bytes follow.
 std::size_t shortened(std::size_t length, const fs::path& folder, std::size_t more) {
   const std::size_t of_path = PATH_MAX - 1 - std::min<std::size_t>(folder.native().size() + 1, PATH_MAX - 1);
   const std::size_t most = std::min<std::size_t>(NAME_MAX, of_path);
@@ -42,7 +42,7 @@ std::size_t shortened(std::size_t length, const fs::path& folder, std::size_t mo
 
 constexpr std::size_t kLongestEnd = kStaged.size() + 24;  // with two numbers
 
-// What staged files of this target begin with.
+// The prefix of the names of the target's staged files.
 std::string staged_prefix(const fs::path& target) {
   const std::string name = target.filename().string();
   return name.substr(0, shortened(name.size(), folder_of(target), kLongestEnd)) + std::string(kStaged);
@@ -55,7 +55,7 @@ fs::path staging_name(const fs::path& target) {
   return name.replace_filename(fmt::format("{}{}-{}", staged_prefix(target), ::getpid(), count++));
 }
 
-// Where a link leads, also to a file that is not there yet: that name is what a commit replaces. A link where links
+// Follows a link, also to a file that is not there yet: that name is what a commit replaces. A link where links
 // lead round in a circle.
 fs::path behind_links(fs::path path) {
   constexpr int kMaxLinks = 40;  // as the system's

@@ -52,7 +52,7 @@ class StagedFile {
 void commit_all(std::span<StagedFile* const> files);
 void commit_all(std::deque<StagedFile>& files);
 
-// Whether a file of this name, beside the target, is one under construction for it, left by whatever process.
+// True if a file of this name, beside the target, is one under construction for it, left by whatever process.
 bool is_staged_for(const std::filesystem::path& target, std::string_view name);
 
 // A file of this text, complete or not there. Errors as above.

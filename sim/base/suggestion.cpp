@@ -26,7 +26,7 @@ std::string bare(std::string_view word) {
   return out;
 }
 
-// How many of the pairs of neighbouring letters of two words are the same, and more where one holds the other.
+// Counts the pairs of neighbouring letters that two words share, and more where one word holds the other.
 std::size_t likeness(const std::string& word, const std::string& other) {
   constexpr std::size_t kHeld = 1000;
   const auto pairs = [](const std::string& of) {

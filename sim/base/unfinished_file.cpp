@@ -32,7 +32,7 @@ void take_list() {
   }
 }
 
-// Of the thread whose SignalPause lives; there is one at a time, as the flag is held.
+// The state of the thread whose SignalPause lives; there is one at a time, as the flag is held.
 sigset_t mask_before;
 
 }  // namespace

@@ -19,7 +19,7 @@ bool is_hidden(boost::locale::utf::code_point character) {
          within(0x2066, 0x2069);
 }
 
-// How long the sequence is at the beginning of a text that changes a terminal's colours: "\033[1;31m"; 0: there is
+// Length of the sequence at the beginning of a text that changes a terminal's colours: "\033[1;31m"; 0: there is
 // none.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\033[")) return 0;
@@ -27,7 +27,7 @@ std::size_t colour_length(std::string_view text) {
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-// Whether all of it is printable ASCII, of which most texts are: then there is nothing to do.
+// True if the whole text is printable ASCII, as most texts are: then there is nothing to do.
 bool is_plain(std::string_view text, Kept kept) {
   return std::all_of(text.begin(), text.end(), [=](unsigned char c) {
     return (c >= 0x20 && c < 0x7f) || (kept != Kept::nothing && (c == '\n' || c == '\t'));

@@ -58,7 +58,7 @@ struct Definition {
 using DefinitionPointer = std::shared_ptr<const Definition>;
 using Definitions = std::map<std::string, DefinitionPointer, std::less<>>;
 
-// Whether what a model calls a block is a path, not a name.
+// True if what a model calls a block is a path, not a name.
 bool is_block_path(std::string_view name);
 
 // Finds blocks and what they use. A name is a block of the same file or of a file in the folder: "llama" is the first

@@ -10,8 +10,8 @@ namespace mirfak::block {
 double flop(const OperatorGraph& graph, const Operator& op);
 // Of the forward operators.
 double forward_flop(const OperatorGraph& graph);
-// Of forward and backward by convention: three times forward, less the gradients of frozen parameters and of data,
-// which nobody computes.
+// FLOPs of forward and backward by convention: three times forward, less the gradients of frozen parameters and of
+// data, which nobody computes.
 double model_flop(const OperatorGraph& graph);
 
 // Parameters that the block itself holds: those tied to another block's are counted there.

@@ -209,7 +209,7 @@ class Exporter {
   }
 
   int cluster_ranks() const { return static_cast<int>(real_.cluster_ranks().size()); }
-  // Of a rank, and of the groups of all these ranks.
+  // The nodes of a rank, and the groups of all these ranks.
   void write(int rank, const StagedFile& staged) const;
   void write_groups(const std::vector<int>& ranks, const StagedFile& staged) const;
   std::filesystem::path file(std::string_view ending) const {

@@ -47,7 +47,7 @@ CommandSyntax syntax_for(DiffOptions& options) {
 
 ComparedScenario simulated_side(const std::string& path, const DiffOptions& options,
                                 const std::vector<std::string>& own, const ScenarioSources& sources) {
-  // Of a launch file and a scenario, what is said of launch files is not of the scenario.
+  // Between a launch file and a scenario, what is said of launch files does not hold for the scenario.
   const bool launch = is_import_file(path);
   const Document document =
       scenario_document(path, launch ? options.import : ImportOptions{}, options.of_both, sources);

@@ -74,7 +74,7 @@ std::vector<FileArgument> files_of(const CommandSyntax& syntax, std::span<const 
   return out;
 }
 
-// Whether nothing that follows the argument belongs to it: it is a value, an operand, or an option without a value.
+// True if nothing that follows the argument belongs to it: it is a value, an operand, or an option without a value.
 bool stands_alone(const std::string& argument, const po::options_description& options) {
   if (!argument.starts_with("-") || argument.find('=') != std::string::npos) return true;
   const po::option_description* const option =

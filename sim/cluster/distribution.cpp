@@ -16,7 +16,7 @@ namespace mirfak {
 
 namespace {
 
-// Of a unit of its own, such as tokens. What was divided by its mean may be read again.
+// Values in a unit of their own, such as tokens. What was divided by its mean may be read again.
 constexpr double kHighestMeasured = 1e12;
 constexpr double kLowestMeasured = kLowestFactor / kHighestMeasured;
 constexpr double kRoundingOfMean = 1e-12;

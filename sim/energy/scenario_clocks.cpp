@@ -110,7 +110,7 @@ class ClockedJob {
     return lower(job_, blocks_, plans, options);
   }
 
-  // What waits for links that exchanges inside passes use, too, waits as long as in the iteration at the highest
+  // Tasks that wait for links that exchanges inside passes use, too, wait as long as in the iteration at the highest
   // clocks.
   void add_waits(const LoweredPasses& whole, std::span<const StagePlan> plans) {
     LoweringOptions cut;

@@ -15,7 +15,7 @@ bool is_pass(TaskKind kind) {
   return kind == TaskKind::forward || kind == TaskKind::backward || kind == TaskKind::weight_gradient;
 }
 
-// Of kernels and exchanges of passes; what the optimizer does is no pass.
+// True for kernels and exchanges of passes; what the optimizer does is no pass.
 bool in_pass(const Program& program, TaskId task) {
   switch (program.streams[program.stream[task]].kind) {
     case StreamKind::compute:
@@ -29,7 +29,7 @@ bool in_pass(const Program& program, TaskId task) {
   }
 }
 
-// Of transfers between stages and collectives of replicas.
+// True for transfers between stages and collectives of replicas.
 bool is_outside(const Program& program, TaskId task) {
   switch (program.streams[program.stream[task]].kind) {
     case StreamKind::host:
@@ -115,7 +115,7 @@ class WaitWriter {
     return ends[turn];
   }
 
-  // Where a task starts that waits for `after_`.
+  // The start of a task that waits for `after_`.
   Picoseconds start(TaskId task) const {
     Picoseconds start = stream_free_[whole_.program.stream[task]];
     for (const TaskId before : after_) start = std::max(start, ends_[before]);

@@ -4,7 +4,7 @@
 
 namespace mirfak {
 
-// Whether with_backward() makes gradients of anything in a block.
+// True if with_backward() makes gradients of anything in a block.
 bool has_gradients(const OperatorGraph& graph);
 // By convention a product costs its backward pass twice its forward pass: a product as large for the gradient of each
 // operand. Of these two, those that nobody computes: of frozen parameters and of data; both in a block without

@@ -79,7 +79,7 @@ class NeoxSizes {
     added_.push_back(std::move(out));
   }
 
-  // What was derived counts in place of what it was derived from.
+  // A derived setting counts in place of those that it was derived from.
   void finish(const std::vector<std::string_view>& replaced) {
     for (Setting& setting : settings_) {
       if (std::find(replaced.begin(), replaced.end(), setting.name) != replaced.end()) setting.name.insert(0, kUsed);

@@ -72,7 +72,7 @@ struct ImportObstacle {
   std::string reason;
 };
 
-// What the name of a setting begins with whose value is not known, and that readers are to take for unsaid.
+// The prefix of the names of settings whose values are not known, and that readers are to take for unsaid.
 inline constexpr std::string_view kUnset = "unset:";
 
 // A scenario in the making. Readers of a program's options ask for settings by name and say what follows; whatever

@@ -242,7 +242,7 @@ std::string line_note(const ImportLine& line) {
   return fmt::format("{}: {}: {}", line.where.text(), excerpt(line.text, 100), reason);
 }
 
-// What the scenario leaves out of the training: its list `notes`, which every report on the scenario repeats.
+// Lists what the scenario leaves out of the training: its list `notes`, which every report on the scenario repeats.
 Value notes_value(const ImportDraft& draft, const Location& where) {
   constexpr std::size_t most = 100;
   std::vector<std::string> notes;

@@ -8,7 +8,7 @@
 
 namespace mirfak {
 
-// What the options of a launcher say of the program that it starts: those of `accelerate launch` are settings of
+// Reads what the options of a launcher say of the program that it starts: those of `accelerate launch` are settings of
 // Accelerate, named as in its YAML (kAcceleratePrefix in front). Other launchers say none.
 std::vector<Setting> launcher_settings(const LaunchCommand& launch, const ScenarioSources& sources);
 

@@ -1,4 +1,4 @@
-// What Megatron-LM's arguments.py and the configurations that it makes of them refuse: rules of
+// Refuses what Megatron-LM's arguments.py, and the configurations that it makes of them, refuse: rules of
 // hw_profiles/launch/megatron.yaml, each an option that needs others beside it, or takes none of them.
 
 #include "import/megatron_reading.hpp"
@@ -65,7 +65,7 @@ void check(MegatronReading& reading, const Requirement& rule) {
   }
 }
 
-// Of whatever kind the positions are.
+// Holds for positions of any kind.
 void check_positions(MegatronReading& reading) {
   const Setting* setting = reading.draft.find("--max-position-embeddings");
   if (setting == nullptr || !setting->missing.empty()) return;

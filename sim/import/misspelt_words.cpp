@@ -92,7 +92,7 @@ bool is_short_for(std::string_view a, std::string_view b) {
   return a.size() >= 3 && b.size() > a.size() && same_word(a, b.substr(0, a.size()));
 }
 
-// Whether `longer` is `shorter` with one word more.
+// True if `longer` is `shorter` with one word more.
 bool has_one_word_more(const std::vector<std::string_view>& longer, const std::vector<std::string_view>& shorter) {
   if (longer.size() != shorter.size() + 1 || shorter.size() < 2) return false;
   std::size_t at = 0;

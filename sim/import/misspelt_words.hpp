@@ -4,7 +4,7 @@
 
 namespace mirfak {
 
-// How far a word is from the name of an option, hyphens and underscores being one: fewer are nearer.
+// The distance of a word from the name of an option, hyphens and underscores being one: fewer are nearer.
 enum class Likeness : int {
   same_letters = 1,  // one or two letters differ, and the word is long enough for that to be a slip of the finger
   same_words = 2,    // one word of several is missing, added or shortened: tensor-parallel-size, max_seq_len

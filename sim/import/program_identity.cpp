@@ -28,7 +28,7 @@ const std::vector<Value>& items_of(const Value& mapping, std::string_view key) {
   return found == nullptr ? none : found->items;
 }
 
-// Whether a text is as the pattern says, in which a star stands for any signs.
+// True if a text is as the pattern says, in which a star stands for any characters.
 bool is_like(std::string_view pattern, std::string_view text) {
   constexpr std::size_t longest = 300;
   if (text.size() > longest) return false;

@@ -12,7 +12,7 @@
 
 namespace mirfak {
 
-// What a program or a file of settings is, as hw_profiles/launch/programs.yaml tells it.
+// The program that a script or a file of settings belongs to, as hw_profiles/launch/programs.yaml tells it.
 struct ProgramIdentity {
   std::string is;      // "Megatron-LM's server of generated text"; of a name that only sounds so: "a server"
   std::string kind;    // "text", "inference", "preference", ...: programs.yaml has them
@@ -48,7 +48,7 @@ class KnownPrograms {
 
 // "it seems to be vLLM: it generates text, and trains nothing"
 std::string identity_text(const ProgramIdentity& identity);
-// What a user can do about it.
+// Says what a user can do about it.
 std::string identity_hint(const ProgramIdentity& identity);
 
 // Error(input) for a launch that trains nothing; an obstacle for one that trains what mirfak does not describe.

@@ -20,7 +20,7 @@ namespace mirfak {
 
 namespace {
 
-// Of rounding: the files state all numbers in full.
+// Allows for rounding: the files state all numbers in full.
 constexpr double kSame = 1e-9;
 
 bool same_figure(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
@@ -155,7 +155,7 @@ std::optional<Job> read_again(const Job& job, std::span<const LaunchFile> files,
   }
 }
 
-// How the other job differs from this one, in words; "": not.
+// Says in words how the other job differs from this one; "": not at all.
 std::string change(const std::optional<Figures>& figures, const std::optional<Figures>& again) {
   if (!figures) return {};
   if (!again) return "and does not run";

@@ -24,7 +24,7 @@ std::string normal_path(const std::string& path) {
   return out == "." ? std::string() : out;
 }
 
-// What is not known of a path is the folder in which the script starts, at its begin.
+// The unknown part of a path is the folder in which the script starts, at its begin.
 bool from_start(const ShellText& path) {
   bool out = false;
   for (const ShellMissing& one : path.missing) {
@@ -93,7 +93,7 @@ void ShellInterpreter::write_file(const ShellText& name, ShellText text, bool ap
   const std::string path = path_of(name);
   if (path.empty() || name.chars.starts_with("/dev/")) return;
   if (appends) {
-    // What stands in a file of this name elsewhere is not that of this file.
+    // A file of this name elsewhere may hold something else.
     const auto known = files_.find(path);
     ShellText whole;
     if (known != files_.end()) {

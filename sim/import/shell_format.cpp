@@ -62,7 +62,7 @@ std::optional<ShellFile> read_beside(const fs::path& path) {
   return ShellFile{path.string(), text.str()};
 }
 
-// Of the given files the one whose path ends most like it, else the file of this path: from the script's folder on,
+// Returns the given file whose path ends most like it, else the file of this path: from the script's folder on,
 // from where mirfak runs, from a folder above the script; else one of the same name beside the script.
 std::optional<ShellFile> beside(std::span<const ImportFile> files, const std::string& name) {
   const fs::path wanted = fs::path(name).lexically_normal();
@@ -168,7 +168,7 @@ std::size_t chosen(const Launches& launches, const ImportContext& context, const
                  (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
 }
 
-// What the launch says goes before what the job says. A program that srun starts itself runs once a task.
+// The launch's words go before those of the job. A program that srun starts itself runs once a task.
 ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm) {
   ImportedMachine out = launch.machine;
   const ImportedMachine& job = launch.tasks_are_processes ? slurm.of_tasks : slurm.machine;

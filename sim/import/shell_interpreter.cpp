@@ -53,7 +53,7 @@ void ShellInterpreter::step(std::uint32_t at) {
   if (++steps_ > kMostSteps) fail(at, "more than 2,000,000 steps: a loop that does not end?");
 }
 
-// What is copied counts like commands.
+// Copied bytes count like commands.
 void ShellInterpreter::spend(std::size_t bytes, std::uint32_t at) {
   steps_ += static_cast<std::int64_t>(bytes / 256);
   if (steps_ > kMostSteps) fail(at, "more than 500 MB are copied: a loop that does not end?");

@@ -294,7 +294,7 @@ ShellInterpreter::Values ShellInterpreter::default_of(const ShellPiece& piece, V
     const bool empty =
         std::all_of(values.values.begin(), values.values.end(), [](const ShellText& text) { return text.empty(); }) &&
         values.values.size() < 2;
-    // What is not known is taken to be something.
+    // A value that is not known is taken to be something.
     filled = !empty || !std::all_of(values.values.begin(), values.values.end(),
                                     [](const ShellText& text) { return text.known(); });
   }
@@ -402,7 +402,7 @@ ShellText ShellInterpreter::replaced(const ShellPiece& piece, const ShellText& t
     return out;
   }
   if (!text.known()) {
-    // What is cut off at the end, or up to a slash, is known all the same.
+    // The rest is known all the same where something is cut off at the end, or up to a slash.
     const bool path = op[0] == '%' || (op == "##" && text.chars.find('/') != std::string::npos);
     if (!path || !unknown_at_begin_only(text)) return without_value(text);
   }

@@ -128,7 +128,7 @@ ShellTruth ShellInterpreter::started(const std::vector<ShellField>& fields) {
   return external(fields);
 }
 
-// Where a shell or a script stands among the words, behind whatever starts it (srun).
+// Finds the shell or the script among the words, after whatever starts it (srun).
 std::optional<std::size_t> ShellInterpreter::nested_at(const std::vector<ShellField>& fields) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string& word = fields[i].text.chars;

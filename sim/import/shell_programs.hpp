@@ -7,7 +7,7 @@
 
 namespace mirfak {
 
-// What is known of programs by their names: hw_profiles/launch/commands.yaml.
+// Facts about programs by their names: hw_profiles/launch/commands.yaml.
 struct ShellPrograms {
   std::set<std::string> tools;    // they start no other program
   std::set<std::string> asking;   // tools whose status is an answer: grep, test

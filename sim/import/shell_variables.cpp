@@ -166,7 +166,7 @@ void ShellInterpreter::assign_named(const std::string& name, ShellText text) {
   store(array, key, std::move(text), false);
 }
 
-// What stands between the parentheses, expanded; `begin`: the index of the first.
+// Expands what stands between the parentheses; `begin`: the index of the first.
 ShellVariable ShellInterpreter::elements_of(const ShellAssignment& assignment, bool associative, std::int64_t begin) {
   ShellVariable fresh;
   fresh.associative = associative;
@@ -259,7 +259,7 @@ void ShellInterpreter::hide(const std::string& name) {
 
 namespace {
 
-// What the options of declare ask for.
+// The attributes that options of declare ask for.
 struct Attributes {
   bool exports = false;
   bool removes = false;  // export -n

@@ -85,7 +85,7 @@ SlurmLines slurm_lines(const std::string& text, const std::string& name) {
   out.machine = machine_of(parts, false);
   out.of_tasks = machine_of(parts, true);
   for (const SlurmRequest& part : parts) out.notes.insert(out.notes.end(), part.notes.begin(), part.notes.end());
-  // What holds for one component of a heterogeneous job is not said of the others.
+  // Options of one component of a heterogeneous job do not hold for the others.
   if (parts.size() == 1) out.environment = parts.front().environment();
   return out;
 }

@@ -21,14 +21,15 @@ struct SlurmOption {
 // The options at the begin of `words`; `next` becomes the number of words that they take.
 std::vector<SlurmOption> slurm_options(std::span<const ArgumentWord> words, std::size_t& next);
 
-// What options ask for together. Each may say a part: tasks of a node and GPUs of a task are GPUs of a node.
+// The nodes, tasks and GPUs that options ask for together. Each may say a part: tasks of a node and GPUs of a task are
+// GPUs of a node.
 class SlurmRequest {
  public:
-  // Whether the option says something of nodes, tasks or GPUs.
+  // True if the option says something about nodes, tasks or GPUs.
   bool take(const SlurmOption& option);
   // The nodes as far as they follow. `task_gpu`: each task is a process with a GPU, where nothing is said of GPUs.
   ImportedNodes nodes(bool task_gpu = false) const;
-  // What Slurm sets because of the options: SLURM_NNODES, ...
+  // The variables that Slurm sets because of the options: SLURM_NNODES, ...
   std::map<std::string, std::string> environment() const;
 
   std::string said_by;

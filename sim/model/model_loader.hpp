@@ -28,8 +28,8 @@ ModelSpec parse_model(const Document& document, const std::filesystem::path& mod
 // A model of mirfak's own format that stands as a mapping inside another file.
 ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder);
 
-// What stands for a model in a scenario, a name, a path or a mapping, so that it means the same in any file: paths are
-// absolute, and a mapping says the name that it has from its file. `model`: what was read from it.
+// Writes what stands for a model in a scenario (a name, a path, a mapping) so that it means the same in any file: paths
+// are absolute, and a mapping says the name that it has from its file. `model`: what was read from it.
 Value independent_model(const Node& stated, const ModelSpec& model, const std::filesystem::path& models_folder);
 
 // The names in `models_folder`, sorted. Throws Error(input) when the folder cannot be read.

@@ -45,8 +45,8 @@ struct SlidingWindow {
   std::int64_t full_first = 0;  // so do this many leading layers
 };
 
-// What a model ends in: a token's successor is predicted; a few labels of a sequence or of each token (reward models,
-// classifiers); or nothing but the vector of a sequence's last token (models of embeddings).
+// The head that a model ends in: a token's successor is predicted; a few labels of a sequence or of each token (reward
+// models, classifiers); or nothing but the vector of a sequence's last token (models of embeddings).
 enum class HeadKind { language, labels_of_sequences, labels_of_tokens, pooled };
 
 struct Head {

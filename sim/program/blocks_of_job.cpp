@@ -621,7 +621,7 @@ Explanation explain_collective_step(const Job& job, const PartitionedBlock& bloc
                                  group, exchange_of(job));
 }
 
-// Of the gradients that convention counts, those that nobody computes.
+// Counts the gradients that convention counts and nobody computes.
 double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
   const bool differentiated = has_gradients(block.graph);
   double flop = 0;

@@ -60,7 +60,7 @@ struct FoldedBody {
   ActivitySeconds activity_s{};  // sums to `device`; communication hidden behind compute does not count
 
   bool host_waits() const { return waited != kNever; }
-  // Whether one task of the device and the host's beside it act as the body does. Only a collective beside kernels that
+  // True if one task of the device and the host's tasks act as the body does. Only a collective beside kernels that
   // the host waits for, issued late and longer than all behind it, makes a body that none does; several bodies in a row
   // that do are one that does.
   bool is_one_task() const { return lead + waited <= host; }

@@ -9,7 +9,7 @@ namespace mirfak {
 
 namespace {
 
-// Whether no pass has to be written step by step.
+// True if no pass has to be written step by step.
 bool all_one_task(const BlockBodies& bodies) {
   return bodies.folded_forward.is_one_task() && bodies.folded_backward.is_one_task() &&
          bodies.folded_backward_input.is_one_task() && bodies.folded_backward_weight.is_one_task();

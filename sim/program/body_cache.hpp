@@ -94,7 +94,7 @@ class BodyCache {
   Keep keep_;
   std::mutex mutex_;
   std::unique_ptr<BodyCache> with_steps_;
-  // What a clock depends on: of the job's schedule whether it splits backward passes, and whether it pairs passes.
+  // A clock depends on the job's schedule, too: whether it splits backward passes, and whether it pairs passes.
   using ClockKey = std::tuple<PricePlace, Mix, bool, bool>;
   std::map<ClockKey, SettledClock> clocks_;
   std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;

@@ -122,7 +122,7 @@ class Lowering {
 
   const StagePlan& plan(int stage, int replica_class) const { return teams_.plan(stage, replica_class); }
   const StageWork& work(int stage, int replica_class) const { return work_[teams_.index(stage, replica_class)]; }
-  // Of passes that no collectives cut.
+  // The work of passes that no collectives cut.
   const StageWork& uncut(int stage, int replica_class) const {
     return (uncut_.empty() ? work_ : uncut_)[teams_.index(stage, replica_class)];
   }
@@ -539,7 +539,7 @@ LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, cons
   detail.unfolded = options.unfolded || options.whole_teams || !folds(job);
   detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
   if (detail.passes_alone || options.operators || !shares_links_where_cut(job, plans)) return detail;
-  // Where ranks of a team differ, steps wait for the slowest one by one, which a pass as a whole does not say.
+  // Steps wait one by one for the slowest rank of a team whose ranks differ, which a pass as a whole does not say.
   detail.steps_where_cut = folds(job) || expected_tasks(job, plans, detail) > kManyTasks;
   return detail;
 }
@@ -570,7 +570,7 @@ LoweringOptions in_teams(const Job& job, std::span<const StagePlan> plans, const
   return out;
 }
 
-// How a program is to be lowered again whose replicas short links slow unlike; nullopt: it stands.
+// Returns the options to lower a program with again whose replicas short links slow unlike; nullopt: it stands.
 std::optional<LoweringOptions> told_apart(const LoweredJob& lowered, const Job& job, std::span<const StagePlan> plans,
                                           std::span<const NetworkLoads::Wire> short_links,
                                           const LoweringOptions& options) {

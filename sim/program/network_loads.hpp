@@ -55,8 +55,8 @@ struct NetworkLoads {
   Routes* routes = nullptr;
 };
 
-// What one group of the cluster's ranks takes of links between switches, where a rank of a folded program stands for
-// several.
+// The share of links between switches that one group of the cluster's ranks takes, where a rank of a folded program
+// stands for several.
 struct RealGroupLoads {
   std::uint32_t row = 0;    // NetworkLoads::rows
   std::uint32_t entry = 0;  // of the group that stands for it: Cell::entry

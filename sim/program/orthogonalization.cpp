@@ -35,7 +35,7 @@ double product_bytes(const GemmShape& shape) {
   return kElementBytes * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
 }
 
-// Of one iteration on a matrix.
+// The work of one iteration on a matrix.
 std::array<GemmShape, 3> products_of(const GemmShape& matrix) {
   const double rows = std::min(matrix.m, matrix.n);
   const double columns = std::max(matrix.m, matrix.n);

@@ -30,7 +30,7 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
 // rate of 1 - share: they are behind by share x beside_s when it ends, or by as much as they do not end before it.
 double lost_beside(double beside_s, double share, double device_s);
 
-// Whether a stage's passes wait for each reduction: of every backward pass where the framework blocks; not where the
+// True if a stage's passes wait for each reduction: of every backward pass where the framework blocks; not where the
 // strategy overlaps them with the last one.
 bool reductions_block(const Framework& framework, const DataParallelPlan& plan);
 
@@ -47,14 +47,14 @@ struct PartCollectives {
 std::vector<PartCollectives> collectives_of(const Job& job, const StageCosts& costs, const StageParameters& parameters,
                                             std::span<const PassPart> parts);
 
-// What runs beside the kernels of a part: the gather for the part behind it and the reduction of the part before it,
-// taken to be as large as its own, as passes that communicate follow each other. A stage's first chunk begins first and
-// ends last: beside the gather in front of its first forward pass, and the reduction behind its last backward pass,
-// nothing runs. `parts`: of the pass.
+// The collectives that run while the kernels of a part do: the gather for the part behind it and the reduction of the
+// part before it, taken to be as large as its own, as passes that communicate follow each other. A stage's first chunk
+// begins first and ends last: beside the gather in front of its first forward pass, and the reduction behind its last
+// backward pass, nothing runs. `parts`: of the pass.
 PartCollectives collectives_beside(const DataParallelPlan& plan, int chunk, std::span<const PartCollectives> parts,
                                    std::size_t part);
 
-// How much longer kernels of `device_s` take beside such collectives, whose channels hold multiprocessors.
+// The seconds that kernels of `device_s` take longer beside such collectives, whose channels hold multiprocessors.
 double lost_to_collectives(const PartCollectives& beside, double device_s);
 
 }  // namespace mirfak

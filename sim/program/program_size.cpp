@@ -18,7 +18,7 @@ double tasks_of(const Body& body, const LoweringOptions& options) {
   return 2 * static_cast<double>(steps);
 }
 
-// How many ranks of a program run a plan.
+// Counts the ranks of a program that run a plan.
 double ranks_of(const StagePlan& plan, const LoweringOptions& options) {
   if (options.unfolded) return plan.ranks;
   const double of_team = options.whole_teams ? plan.ranks / plan.replicas.count() : 1;

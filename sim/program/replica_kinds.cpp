@@ -227,7 +227,7 @@ class TeamKinds {
   }
 
  private:
-  // What a vertex is, and what joins two.
+  // The kinds of vertices and of edges.
   enum : Colour { kTeam, kRank, kGroup, kLink };
   enum : Colour { kInTeam, kMember };
   // A rank of the cluster.

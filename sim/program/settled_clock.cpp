@@ -122,8 +122,8 @@ struct Row {
   }
 };
 
-// Where the host waits for the device inside, each holds up the other: in a long row of such passes, they last as long
-// as from device to device or from host to host, whichever is longer.
+// Host and device hold each other up where the host waits for the device inside: in a long row of such passes, they
+// last as long as from device to device or from host to host, whichever is longer.
 void hold_up(const Row& row, Stretch& out) {
   FoldedBody both = row.forward;
   append(both, row.backward);

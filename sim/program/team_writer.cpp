@@ -114,7 +114,7 @@ void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
   }
 }
 
-// Of the host's work, that which does not wait for the device: `lead`, and then the rest.
+// Writes the host's work that does not wait for the device: `lead`, and then the rest.
 void TeamWriter::hand_on(const Folded& first, const Folded& behind) {
   const FoldedBody& body = first.work.folded;
   const Picoseconds rest = body.host - body.lead - std::max<Picoseconds>(0, body.waited);
@@ -127,7 +127,7 @@ void TeamWriter::hand_on(const Folded& first, const Folded& behind) {
   }
 }
 
-// Whether what follows on the compute stream is behind all passes so far.
+// True if what follows on the compute stream comes after all passes so far.
 bool TeamWriter::done_on_compute(const Lane& lane) {
   return lane.done.size() == 1 && lane.done.front() == lane.last[index(StreamKind::compute)];
 }

@@ -120,7 +120,7 @@ int smallest_domain(const Cluster& cluster) {
   return std::max(1, out);
 }
 
-// What changes least of the job first. The last three take other GPUs together.
+// Lists first what changes least of the job. The last three take other GPUs together.
 std::vector<Ladder> ladders(const Job& job, bool host_is_short) {
   const Strategy& s = job.strategy;
   return {recomputation(s),
@@ -146,7 +146,7 @@ std::string changes_text(const Strategy& from, const Strategy& to) {
   return out;
 }
 
-// What the job needs of the memory that lacks most, or has least to spare.
+// The bytes that the job needs of the memory that lacks most, or has least to spare.
 struct Need {
   double bytes = 0;
   double capacity = 0;
@@ -221,7 +221,7 @@ std::vector<std::vector<Tried>> tried(const Job& job, const std::vector<Ladder>&
   return out;
 }
 
-// Of a ladder the first that fits, else the one that needs least; nullptr: none needs less than `base`.
+// Returns the first of a ladder that fits, else the one that needs least; nullptr: none needs less than `base`.
 const Tried* best_of(const std::vector<Tried>& ladder, const std::optional<Need>& base) {
   const Tried* best = nullptr;
   for (const Tried& each : ladder) {
@@ -231,7 +231,7 @@ const Tried* best_of(const std::vector<Tried>& ladder, const std::optional<Need>
   return best;
 }
 
-// How the time of an iteration compares with another's: "12 % slower".
+// Compares the time of an iteration with another's: "12 % slower".
 std::string time_text(const Job& job, double seconds) {
   try {
     const double ratio = simulate(job).result.iteration_time_s / seconds;
@@ -286,7 +286,7 @@ std::optional<Cluster> enlarged(const Cluster& cluster, int times) {
   }
 }
 
-// Where nothing fits on the cluster: on how many times its nodes the same changes, and larger groups, do.
+// Says, where nothing fits on the cluster, on how many times its nodes the same changes, and larger groups, do.
 std::string more_gpus(const Strategy& stated, const Tried& frugal, double headroom) {
   const int gpus = frugal.job.cluster.gpus();
   if (!frugal.job.strategy.stages.empty() || frugal.job.part) return {};

@@ -47,7 +47,7 @@ Json shape_json(const Job& job, int stage) {
   return out;
 }
 
-// How long its forward pass takes, and what leaves it.
+// Adds the length of a stage's forward pass, and what leaves it.
 void add_flow(const Simulation& simulation, const StagePlan& plan, Json& out) {
   out["gpus"] = plan.gpus();
   out["forward_s"] = to_seconds(plan.folded(plan.chunks.front(), Pass::Kind::forward).device);

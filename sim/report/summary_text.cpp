@@ -305,7 +305,7 @@ std::string memory_table(const Simulation& simulation) {
   return title + table.text();
 }
 
-// What ranks keep in their hosts' memory, where they keep anything: of the rank that keeps most, and of the node.
+// Lists what ranks keep in their hosts' memory, where they keep anything: of the rank that keeps most, and of the node.
 std::string host_memory_text(const Simulation& simulation) {
   const Job& job = simulation.job;
   const std::vector<StageResult>& stages = simulation.result.stages;

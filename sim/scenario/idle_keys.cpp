@@ -64,7 +64,7 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
   for (std::size_t i = 0; i < value.items.size(); ++i) below(fmt::format("{}[{}]", of.name, i), i, value.items[i]);
 }
 
-// Whether a user wrote what stands there: what a program does by itself (import/) stands nowhere, or in the files that
+// True if a user wrote what stands there: what a program does by itself (import/) stands nowhere, or in the files that
 // tell what programs do.
 bool is_of_user(const Location& where, const DataFolders& folders) {
   const auto lies_in = [&](const std::filesystem::path& folder) {

@@ -10,7 +10,7 @@
 
 namespace mirfak {
 
-// What a scenario states and a job no longer knows, in a form that means the same in any file.
+// Facts that a scenario states and a job no longer knows, in a form that means the same in any file.
 struct StatedSetting {
   Value model;  // a name, a path or a mapping: independent_model()
   std::optional<Value> operations = {};

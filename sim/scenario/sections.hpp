@@ -32,7 +32,7 @@ struct ScenarioSections {
 
 // Error(input) at the place of the fault, at keys that no section has too.
 ScenarioSections read_sections(const Document& document, const ScenarioSources& sources);
-// Of a scenario without a cluster, which is this one.
+// Reads a scenario without a cluster, which is this one.
 ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources);
 
 // The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.

@@ -58,7 +58,7 @@ struct Authority {
 
 constexpr std::string_view kScheme = "http://";
 
-// Whether the target names the server too, as it does for a proxy: "http://localhost:8137/".
+// True if the target names the server too, as it does for a proxy: "http://localhost:8137/".
 bool is_absolute(std::string_view target) { return lower_case(target.substr(0, kScheme.size())) == kScheme; }
 
 std::string_view authority_in(std::string_view address) {

@@ -65,7 +65,7 @@ class JsonBuilder : public Json::json_sax_t {
     placed(std::forward<Value>(value));
     return true;
   }
-  // What is open lies in its parent, to which nothing is added meanwhile: it stays where it is.
+  // The open value lies in its parent, to which nothing is added meanwhile: it stays where it is.
   bool begin(Json value) {
     if (open_.size() >= kMaxBodyDepth) fail_body("this JSON is nested too deep");
     open_.push_back(&placed(std::move(value)));

@@ -43,7 +43,7 @@ double seconds_of(const std::vector<ReplicaCollective>& collectives, const Stage
   return seconds;
 }
 
-// What one stage's overlapped collectives cost.
+// The cost of one stage's overlapped collectives.
 struct Overlap {
   double slower_s = 0;   // kernels beside them
   double buckets_s = 0;  // the collectives themselves
@@ -82,7 +82,7 @@ class OverlapOfStage {
     }
   }
 
-  // Where passes run beside each other, one that is cut runs alone: by at most the forward pass the pair is longer.
+  // One of two passes beside each other that is cut runs alone: by at most the forward pass the pair is longer.
   void add_slower(Pass::Kind kind) {
     for (int index = 0; index < static_cast<int>(plan_.chunks.size()); ++index) {
       const ChunkPlan& chunk = plan_.chunks[static_cast<std::size_t>(index)];

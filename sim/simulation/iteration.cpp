@@ -63,7 +63,7 @@ std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
-// Of each plan: where the time of its ranks goes, on average where perturbations, short links or other ranks on their
+// The time of each plan's ranks by activity, on average where perturbations, short links or other ranks on their
 // GPU divide them.
 std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, const Timeline& timeline) {
   const Program& program = simulation.program;
@@ -168,7 +168,7 @@ void add_up_costs(const Simulation& simulation, double energy_j, std::span<const
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
 Program Simulation::lowered_as(const LoweringOptions& options) const {
-  // Which rank's kernel comes next on a GPU that ranks share needs all ranks of it, and kernels.
+  // The order of kernels on a GPU that ranks share needs all ranks of it, and kernels.
   const bool shared = job.cluster.shares_gpus();
   LoweringOptions of_sharers = options;
   of_sharers.whole_teams = of_sharers.operators = true;
@@ -236,7 +236,7 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
   return result;
 }
 
-// Of the program that the simulation has.
+// The sums of the program that the simulation has.
 IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
                           std::span<const ActivitySeconds> activities) {
   return result_of(simulation, of_blocks, seconds, activities,

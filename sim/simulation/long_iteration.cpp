@@ -117,7 +117,7 @@ class SteadyState {
     });
   }
 
-  // Whether the task will start so much later for ever.
+  // True if the task will start so much later for ever.
   bool keeps(TaskId task, Picoseconds own) {
     bool bound = timeline_.start[task] == 0;
     bool overtaken = false;

@@ -9,7 +9,7 @@
 
 namespace mirfak {
 
-// What grows with every microbatch of an iteration.
+// Figures that grow with every microbatch of an iteration.
 struct IterationSums {
   Picoseconds time = 0;
   std::vector<ActivitySeconds> activities;  // of each plan
@@ -18,17 +18,17 @@ struct IterationSums {
   std::uint64_t events = 0;
 };
 
-// Of an iteration of so many equal microbatches that its program would be large: shorter ones are executed, which are
-// shown to repeat themselves, and what the iteration takes follows from them, exact in time. `simulation` is left with
-// its own plans, and with the program and timeline of a shorter iteration. nullopt: the iteration is to be executed
-// whole, because it is small, or does not repeat itself. `sums`: of what `simulation` has executed.
+// Sums of an iteration of so many equal microbatches that its program would be large: shorter ones are executed, which
+// are shown to repeat themselves, and what the iteration takes follows from them, exact in time. `simulation` is left
+// with its own plans, and with the program and timeline of a shorter iteration. nullopt: the iteration is to be
+// executed whole, because it is small, or does not repeat itself. `sums`: of what `simulation` has executed.
 std::optional<IterationSums> sums_of_long_iteration(Simulation& simulation, const LoweringOptions& options,
                                                     Executor executor, const std::function<IterationSums()>& sums);
 
-// Whether an iteration of that job is long enough.
+// True if an iteration of that job is long enough.
 bool is_long_iteration(const Job& job);
 
-// Whether its program and timeline are of fewer microbatches than its job has.
+// True if its program and timeline have fewer microbatches than its job.
 bool is_executed_in_part(const Simulation& simulation);
 // Error(infeasible) in that case: `what`, such as "a timeline", shows every task.
 void require_whole(const Simulation& simulation, std::string_view what);

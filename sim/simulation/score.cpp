@@ -40,7 +40,7 @@ MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
   return memory_room(account_memory(job, blocks, plans, of_blocks), headroom);
 }
 
-// Of so many microbatches that it is not executed whole.
+// Scores an iteration of so many microbatches that it is not executed whole.
 std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& blocks,
                                          const std::function<bool(const IterationScore&)>& hopeless,
                                          std::span<const BlockMemory> of_blocks, double headroom) {

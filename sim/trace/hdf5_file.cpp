@@ -32,7 +32,7 @@ constexpr std::size_t kMemoryStep = std::size_t{1} << 20;  // bytes by which a f
 constexpr unsigned kIndexRank = 4;
 constexpr unsigned kDeflateLevel = 1;  // after shuffling, higher levels gain a few percent and cost twice the time
 
-// Of a child process: who held the turn when it was copied does not exist in it, and nobody else does.
+// The turn of a child process: who held the turn when it was copied does not exist in it, and nobody else does.
 bool alone_in_process = false;
 
 constexpr hsize_t kManyTexts = 4096;  // a table of so many is compressed
@@ -234,7 +234,7 @@ void Hdf5File::write(const std::string& name, std::span<const std::string> texts
 
 namespace {
 
-// What a question asks for; of a column the letter of its type follows.
+// The kinds of a question; of a column the letter of its type follows.
 enum Question : char { kHas = 'h', kHasAttribute = 'a', kNumber = 'n', kText = 't', kTexts = 's', kColumn = 'c' };
 
 template <typename T>
