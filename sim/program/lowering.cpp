@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <iterator>
 #include <optional>
 
 namespace mirfak {
@@ -523,9 +524,16 @@ bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
 namespace {
 
 // True if passes share links with collectives of their replicas only, and only where these cut them: there are no
-// transfers, and what a collective takes longer than the pass does not reach into another.
+// transfers, what a collective takes longer than the pass does not reach into another, and no two exchanges of a pass,
+// which streams of their own may run at the same time, leave a scale-up domain.
 bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
   if (job.strategy.pipeline > 1 || shares_switches_in_passes(job, plans)) return false;
+  for (const StagePlan& plan : plans) {
+    const StageCosts& costs = plan.costs;
+    const bool leave[] = {leaves_domain(costs.tensor_group), leaves_domain(costs.context_group),
+                          leaves_domain(costs.expert_group)};
+    if (std::count(std::begin(leave), std::end(leave), true) > 1) return false;
+  }
   const DataParallelPlan replicas = data_parallel_plan(job);
   return !replicas.gathers_in_passes() && replicas.reduce != DataParallelPlan::Reduce::every_backward;
 }
