@@ -122,14 +122,16 @@ struct Row {
   }
 };
 
-// Host and device hold each other up where the host waits for the device inside: in a long row of such passes, they
-// last as long as from device to device or from host to host, whichever is longer.
+// Host and device hold each other up where the host waits for the device inside: in long rows of such passes, they last
+// as long as from device to device or from host to host, whichever is longer. A backward pass follows many layers of a
+// forward pass, not one: only at its begin has the host just waited.
 void hold_up(const Row& row, Stretch& out) {
-  FoldedBody both = row.forward;
-  append(both, row.backward);
+  constexpr int kLayers = 64;
+  FoldedBody both = repeated(row.forward, kLayers);
+  append(both, repeated(row.backward, kLayers));
   if (!both.host_waits()) return;
-  out.device_s = std::max(out.device_s, to_seconds(both.device));
-  out.host_s = std::max(out.host_s, to_seconds(both.host));
+  out.device_s = std::max(out.device_s, to_seconds(both.device) / kLayers);
+  out.host_s = std::max(out.host_s, to_seconds(both.host) / kLayers);
 }
 
 // Adds the kernels to `mix`. The job's schedule decides what waits, not what else `blocks` are priced for. Where passes
