@@ -37,7 +37,6 @@ class LoadTable {
             bool folded, bool one_by_one = false)
       : program_(program), job_(job), network_(network), one_by_one_(one_by_one), real_(program, job, plans, folded) {
     if (network.routes != nullptr) fabric_.assign(network.routes->links().size(), 0);
-    if (one_by_one) real_load_.assign(fabric_.size(), 0);
     out_.routes = network.routes;
     out_.ranks = static_cast<std::uint32_t>(program.ranks.size());
     if (network.ports) add_port_links(plans);
@@ -63,14 +62,12 @@ class LoadTable {
   const Program& program_;
   const Job& job_;
   SharedNetwork network_;
-  bool one_by_one_;  // note the loads of real groups, too
+  bool one_by_one_;  // note the loads of real groups, in place of their sums
   RealGroups real_;
   NetworkLoads out_;
   std::map<Alike, std::uint32_t> known_;  // first entries
   std::vector<double> fabric_;            // of the group that is being looked at
   std::vector<std::uint32_t> used_;       // links of the fabric with a load
-  std::vector<double> real_load_;         // ... of the real group that is being looked at
-  std::vector<std::uint32_t> real_used_;
   std::vector<RealGroupLoads> of_real_;
 };
 
@@ -172,9 +169,6 @@ void LoadTable::send_collective(const TaskClass& described, const RealGroups::Me
 void LoadTable::load(std::uint32_t link, double bytes_per_s) {
   if (fabric_[link] == 0) used_.push_back(link);
   fabric_[link] += bytes_per_s;
-  if (!one_by_one_) return;
-  if (real_load_[link] == 0) real_used_.push_back(link);
-  real_load_[link] += bytes_per_s;
 }
 
 void LoadTable::note(const RealGroups::Members& members) {
@@ -184,10 +178,10 @@ void LoadTable::note(const RealGroups::Members& members) {
   out.ranks = members.of_stage;
   out.ranks.insert(out.ranks.end(), members.others.begin(), members.others.end());
   std::sort(out.ranks.begin(), out.ranks.end());
-  for (const std::uint32_t link : real_used_) {
-    out.uses.push_back({NetworkLoads::kFabric + link, std::exchange(real_load_[link], 0.0)});
+  for (const std::uint32_t link : used_) {
+    out.uses.push_back({NetworkLoads::kFabric + link, std::exchange(fabric_[link], 0.0)});
   }
-  real_used_.clear();
+  used_.clear();
 }
 
 }  // namespace

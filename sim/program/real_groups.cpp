@@ -36,10 +36,6 @@ RealGroups::Members members_of(const Program& program, GroupId group, int stage)
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 // Ranks have this in common that one rank of a program stands for: the plan, the kind of replica, the place in a team.
 using Seat = std::array<std::uint32_t, 3>;
 

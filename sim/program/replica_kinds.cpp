@@ -1,6 +1,7 @@
 #include "program/replica_kinds.hpp"
 
 #include "base/cancellation.hpp"
+#include "base/random.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -15,13 +16,8 @@ namespace {
 
 using Colour = std::uint64_t;
 
-// SplitMix64's finalizer: equal colours of 64 bits are equal neighbourhoods but for one chance in 10^9 with 10^5 nodes.
-Colour mixed(Colour x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
+// Equal colours of 64 bits are equal neighbourhoods but for one chance in 10^9 with 10^5 nodes.
+Colour mixed(Colour x) { return split_mix(x + kSplitMixStep); }
 
 Colour mixed(Colour a, Colour b) { return mixed(mixed(a) ^ b); }
 

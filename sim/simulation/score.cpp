@@ -60,6 +60,8 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
   alone.passes_alone = true;
+  const bool cut = shares_links_in_passes(job, plans);
+  alone.by_class = cut;  // the sweep knows no links: nothing tells replicas of a class apart
   Program program = lower(job, blocks, plans, alone);
   const MemoryRoom room = room_of(job, blocks, plans, of_blocks, headroom);
   const auto score = [&](Picoseconds time) {
@@ -67,7 +69,6 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
-  const bool cut = shares_links_in_passes(job, plans);
   if (cut) {
     plans = plan_stages(job, blocks, {}, bodies.with_steps());
     program = lower(job, blocks, plans);

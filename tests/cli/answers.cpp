@@ -1,4 +1,5 @@
-// What mirfak answers to inputs of kinds that strangers brought and that once were read wrong (answers.yaml).
+// Runs inputs of kinds that strangers brought and that once were read wrong, and looks for what has to be said
+// (answers.yaml).
 
 #include "program.hpp"
 
@@ -7,19 +8,12 @@
 
 #include <doctest/doctest.h>
 
-#include <sstream>
+#include <string>
 
 using namespace mirfak;
 using namespace mirfak::test;
 
 namespace {
-
-Finished answer_to(const std::string& line, const std::filesystem::path& folder) {
-  std::istringstream words(line);
-  std::vector<std::string> arguments;
-  for (std::string word; words >> word;) arguments.push_back(word);
-  return run({.arguments = arguments, .folder = folder});
-}
 
 // The figures that an iteration begins with.
 std::string iteration_in(const std::string& out) {
@@ -40,7 +34,7 @@ TEST_CASE("answers: what strangers brought is read as what it is") {
     Mapping entry(node);
     const std::string line = entry.require("run").as_string();
     CAPTURE(line);
-    const Finished found = answer_to(line, folder.path());
+    const Finished found = run_shell("mirfak " + line, folder.path());
     CHECK(found.status == 0);
     CHECK(found.err.empty());
     for (const Node& words : entry.require("says").as_items()) {
@@ -56,7 +50,7 @@ TEST_CASE("answers: what strangers brought is read as what it is") {
     if (const auto same = entry.find("as")) {
       const std::string iteration = iteration_in(found.out);
       CHECK(!iteration.empty());
-      CHECK(iteration_in(answer_to(same->as_string(), folder.path()).out) == iteration);
+      CHECK(iteration_in(run_shell("mirfak " + same->as_string(), folder.path()).out) == iteration);
     }
     entry.finish();
     ++lines;
