@@ -14,6 +14,10 @@ constexpr std::uint64_t split_mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+// Hashes of 64 bits, of one value and of two in their order.
+constexpr std::uint64_t mixed(std::uint64_t value) { return split_mix(value + kSplitMixStep); }
+constexpr std::uint64_t mixed(std::uint64_t first, std::uint64_t second) { return mixed(mixed(first) ^ second); }
+
 // Random numbers without a state: a bijection of counters, so that number n is the same whoever asks for it, in any
 // order, on any thread and machine. Philox 4x32 of ten rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
 // easy as 1, 2, 3", SC'11, section 3.3.

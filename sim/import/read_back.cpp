@@ -97,7 +97,6 @@ void compare_models(const ModelSpec& one, const ModelSpec& other, std::vector<st
     put("full_every", model.window.full_every);
     put("full_first", model.window.full_first);
     put("prediction_layers", model.prediction_layers);
-    sizes.erase("positions");
     return sizes;
   };
   const block::Sizes again = other.blocks.empty() ? sizes_of(other) : block::Sizes();

@@ -27,13 +27,12 @@ ParameterCount count_stated_blocks(const ModelSpec& model) {
 ParameterCount count_parameters(const ModelSpec& model) {
   if (!model.blocks.empty()) return count_stated_blocks(model);
   BlockOptions options;
-  options.sequence = model.max_sequence;  // that many positions are learned
+  options.sequence = 1;
   options.kv_heads = model.kv_heads;
   options.vocabulary = model.vocab;
   options.fused_attention = true;
   ParameterCount count;
   count.embedding = block::parameters(build_embedding_block(model, options));
-  options.sequence = 1;
   count.head = block::parameters(build_head_block(model, options));
   double layers = 0;
   double active = 0;

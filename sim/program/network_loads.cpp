@@ -174,7 +174,6 @@ void LoadTable::load(std::uint32_t link, double bytes_per_s) {
 void LoadTable::note(const RealGroups::Members& members) {
   RealGroupLoads& out = of_real_.emplace_back();
   out.row = static_cast<std::uint32_t>(out_.rows.size() - 1);
-  out.entry = out_.entries;
   out.ranks = members.of_stage;
   out.ranks.insert(out.ranks.end(), members.others.begin(), members.others.end());
   std::sort(out.ranks.begin(), out.ranks.end());

@@ -58,9 +58,8 @@ struct NetworkLoads {
 // The share of links between switches that one group of the cluster's ranks takes, where a rank of a folded program
 // stands for several.
 struct RealGroupLoads {
-  std::uint32_t row = 0;    // NetworkLoads::rows
-  std::uint32_t entry = 0;  // of the group that stands for it: Cell::entry
-  std::vector<int> ranks;   // of the cluster, ascending
+  std::uint32_t row = 0;   // NetworkLoads::rows
+  std::vector<int> ranks;  // of the cluster, ascending
   struct Use {
     NetworkLoads::Wire wire = 0;
     double bytes_per_s = 0;

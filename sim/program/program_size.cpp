@@ -3,10 +3,9 @@
 #include "base/error.hpp"
 #include "program/condensed_body.hpp"
 #include "program/data_parallel.hpp"
+#include "program/replica_kinds.hpp"
 
 #include <fmt/format.h>
-
-#include <set>
 
 namespace mirfak {
 
@@ -22,12 +21,7 @@ double tasks_of(const Body& body, const LoweringOptions& options) {
 double ranks_of(const StagePlan& plan, const LoweringOptions& options) {
   if (options.unfolded) return plan.ranks;
   const double of_team = options.whole_teams ? plan.ranks / plan.replicas.count() : 1;
-  if (options.kind_of_replica.empty()) return of_team;
-  std::set<std::uint32_t> kinds;
-  for (const int replica : plan.replicas.replicas) {
-    kinds.insert(options.kind_of_replica[static_cast<std::size_t>(replica)]);
-  }
-  return of_team * static_cast<double>(kinds.size());
+  return of_team * static_cast<double>(kinds_within(plan, options.kind_of_replica).size());
 }
 
 }  // namespace

@@ -1,159 +1,30 @@
 #include "program/replica_kinds.hpp"
 
-#include "base/cancellation.hpp"
+#include "base/coloured_graph.hpp"
 #include "base/random.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace mirfak {
 
 namespace {
 
-using Colour = std::uint64_t;
-
-// Equal colours of 64 bits are equal neighbourhoods but for one chance in 10^9 with 10^5 nodes.
-Colour mixed(Colour x) { return split_mix(x + kSplitMixStep); }
-
-Colour mixed(Colour a, Colour b) { return mixed(mixed(a) ^ b); }
+using VertexKey = ColouredGraph::Key;
 
 // Loads that differ by rounding are equal.
-Colour of_load(double bytes_per_s, double of) {
+VertexKey key_of_load(double bytes_per_s, double of) {
   constexpr double kSteps = 1e10;
-  return static_cast<Colour>(std::llround(bytes_per_s / of * kSteps));
+  return static_cast<VertexKey>(std::llround(bytes_per_s / of * kSteps));
 }
 
-// Nodes with coloured neighbours, divided until all of a colour have as many neighbours of each colour and label. Nodes
-// of which neighbours change are looked at again, and of a colour that is divided the largest part keeps it: so each
-// edge is walked O(log n) times (Cardon and Crochemore, *Partitioning a graph in O(|A| log2 |V|)*, TCS 19, 1982).
-class ColouredGraph {
- public:
-  using Vertex = std::uint32_t;
-
-  // `key`: what tells vertices apart from the beginning.
-  Vertex add(Colour key) {
-    const auto [known, is_new] = of_key_.try_emplace(key, static_cast<std::uint32_t>(members_.size()));
-    if (is_new) members_.push_back(0);
-    ++members_[known->second];
-    colour_.push_back(known->second);
-    return static_cast<Vertex>(colour_.size() - 1);
-  }
-  void join(Vertex a, Vertex b, Colour label) { edges_.push_back({a, b, label}); }
-
-  void divide() {
-    list_neighbours();
-    std::vector<Vertex> changed(colour_.size());
-    std::iota(changed.begin(), changed.end(), Vertex{0});
-    for (const Vertex vertex : changed) {
-      for (const Neighbour& of : neighbours(vertex)) around_[vertex] += mixed(colour_[of.vertex], of.label);
-    }
-    while (!changed.empty()) {
-      check_cancelled();
-      changed = affected_by(recoloured(changed));
-    }
-  }
-
-  std::uint32_t colour(Vertex vertex) const { return colour_[vertex]; }
-
- private:
-  struct Edge {
-    Vertex a = 0;
-    Vertex b = 0;
-    Colour label = 0;
-  };
-  struct Neighbour {
-    Vertex vertex = 0;
-    Colour label = 0;
-  };
-  struct Recoloured {
-    Vertex vertex = 0;
-    std::uint32_t before = 0;
-  };
-
-  void list_neighbours() {
-    first_.assign(colour_.size() + 1, 0);
-    around_.assign(colour_.size(), 0);
-    for (const Edge& edge : edges_) ++first_[edge.a + 1], ++first_[edge.b + 1];
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    neighbours_.resize(2 * edges_.size());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (const Edge& edge : edges_) {
-      neighbours_[next[edge.a]++] = {edge.b, edge.label};
-      neighbours_[next[edge.b]++] = {edge.a, edge.label};
-    }
-  }
-  std::span<const Neighbour> neighbours(Vertex vertex) const {
-    return {neighbours_.data() + first_[vertex], first_[vertex + 1] - first_[vertex]};
-  }
-
-  // Divides the colours of vertices whose surroundings have changed. The others of each colour have equal surroundings.
-  std::vector<Recoloured> recoloured(std::vector<Vertex>& changed) {
-    const auto key = [&](Vertex vertex) { return std::pair(colour_[vertex], around_[vertex]); };
-    std::sort(changed.begin(), changed.end(), [&](Vertex a, Vertex b) { return key(a) < key(b); });
-    std::vector<Recoloured> out;
-    for (auto begin = changed.begin(); begin != changed.end();) {
-      const std::uint32_t colour = colour_[*begin];
-      const auto end = std::find_if(begin, changed.end(), [&](Vertex vertex) { return colour_[vertex] != colour; });
-      divide_colour({begin, end}, out);
-      begin = end;
-    }
-    return out;
-  }
-
-  void divide_colour(std::span<const Vertex> changed, std::vector<Recoloured>& out) {
-    const std::uint32_t colour = colour_[changed.front()];
-    std::vector<std::span<const Vertex>> parts;
-    for (std::size_t begin = 0; begin < changed.size();) {
-      std::size_t end = begin;
-      while (end < changed.size() && around_[changed[end]] == around_[changed[begin]]) ++end;
-      parts.push_back(changed.subspan(begin, end - begin));
-      begin = end;
-    }
-    if (changed.size() == members_[colour]) {
-      const auto size = [](std::span<const Vertex> a, std::span<const Vertex> b) { return a.size() < b.size(); };
-      parts.erase(std::max_element(parts.begin(), parts.end(), size));
-    }
-    for (const std::span<const Vertex> part : parts) {
-      const auto fresh = static_cast<std::uint32_t>(members_.size());
-      members_.push_back(static_cast<std::uint32_t>(part.size()));
-      members_[colour] -= static_cast<std::uint32_t>(part.size());
-      for (const Vertex vertex : part) {
-        out.push_back({vertex, colour});
-        colour_[vertex] = fresh;
-      }
-    }
-  }
-
-  std::vector<Vertex> affected_by(const std::vector<Recoloured>& recoloured) {
-    std::vector<Vertex> out;
-    for (const Recoloured& each : recoloured) {
-      for (const Neighbour& of : neighbours(each.vertex)) {
-        around_[of.vertex] += mixed(colour_[each.vertex], of.label) - mixed(each.before, of.label);
-        out.push_back(of.vertex);
-      }
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
-    return out;
-  }
-
-  std::map<Colour, std::uint32_t> of_key_;
-  std::vector<std::uint32_t> colour_;   // of each vertex
-  std::vector<std::uint32_t> members_;  // of each colour, how many
-  std::vector<Edge> edges_;
-  std::vector<std::size_t> first_;  // of each vertex, in neighbours_
-  std::vector<Neighbour> neighbours_;
-  std::vector<Colour> around_;  // of each vertex, the sum over its neighbours
-};
-
-Colour of_factors(const RankFactors& factors) {
-  Colour out = 0;
+VertexKey key_of_factors(const RankFactors& factors) {
+  VertexKey out = 0;
   for (const double factor : {factors.time.compute, factors.time.communication, factors.time.host, factors.port}) {
-    out = mixed(out, std::bit_cast<Colour>(factor));
+    out = mixed(out, std::bit_cast<VertexKey>(factor));
   }
   return out;
 }
@@ -173,7 +44,7 @@ class TeamKinds {
                  std::span<const NetworkLoads::Wire> may_be_short) {
     std::map<NetworkLoads::Wire, ColouredGraph::Vertex> links;
     for (const NetworkLoads::Wire wire : may_be_short) {
-      links.emplace(wire, graph_.add(mixed(kLink, std::bit_cast<Colour>(bytes_per_s(routes, wire)))));
+      links.emplace(wire, graph_.add(mixed(kLink, std::bit_cast<VertexKey>(bytes_per_s(routes, wire)))));
     }
     for (const RealGroupLoads& group : groups) {
       const ColouredGraph::Vertex vertex = graph_.add(mixed(kGroup, group.row));
@@ -181,7 +52,7 @@ class TeamKinds {
       for (const RealGroupLoads::Use& use : group.uses) {
         const auto link = links.find(use.wire);
         if (link == links.end()) continue;
-        graph_.join(vertex, link->second, of_load(use.bytes_per_s, bytes_per_s(routes, use.wire)));
+        graph_.join(vertex, link->second, key_of_load(use.bytes_per_s, bytes_per_s(routes, use.wire)));
       }
     }
   }
@@ -224,8 +95,8 @@ class TeamKinds {
 
  private:
   // The kinds of vertices and of edges.
-  enum : Colour { kTeam, kRank, kGroup, kLink };
-  enum : Colour { kInTeam, kMember };
+  enum : VertexKey { kTeam, kRank, kGroup, kLink };
+  enum : VertexKey { kInTeam, kMember };
   // A rank of the cluster.
   struct Rank {
     ColouredGraph::Vertex vertex = 0;
@@ -265,9 +136,9 @@ void TeamKinds::add_replica(const StagePlan& plan, int replica) {
   for (int member = 0; member < members; ++member) {
     const int rank = job_.rank_of(plan.stage, replica, member);
     const std::size_t lane = place % together() * static_cast<std::size_t>(members) + static_cast<std::size_t>(member);
-    Colour key = mixed(kRank, static_cast<Colour>(plan.stage));
-    key = mixed(key, static_cast<Colour>(plan.replica_class));
-    key = mixed(key, of_factors(job_.cluster.perturbations().of(rank)));
+    VertexKey key = mixed(kRank, static_cast<VertexKey>(plan.stage));
+    key = mixed(key, static_cast<VertexKey>(plan.replica_class));
+    key = mixed(key, key_of_factors(job_.cluster.perturbations().of(rank)));
     const ColouredGraph::Vertex vertex = graph_.add(mixed(key, whole_teams_ ? lane : 0));
     graph_.join(vertex, teams_[team], kInTeam);
     ranks_[static_cast<std::size_t>(rank)] = {vertex, team,
@@ -276,6 +147,19 @@ void TeamKinds::add_replica(const StagePlan& plan, int replica) {
 }
 
 }  // namespace
+
+std::vector<ReplicaKind> kinds_within(const StagePlan& plan, std::span<const std::uint32_t> kind_of_replica) {
+  if (kind_of_replica.empty()) return {{plan.replicas.first(), plan.replicas.count()}};
+  std::vector<ReplicaKind> out;
+  std::map<std::uint32_t, std::size_t> places;  // of each kind in `out`
+  for (const int replica : plan.replicas.replicas) {
+    const std::uint32_t kind = kind_of_replica[static_cast<std::size_t>(replica)];
+    const auto [known, is_new] = places.try_emplace(kind, out.size());
+    if (is_new) out.push_back({replica, 0});
+    ++out[known->second].count;
+  }
+  return out;
+}
 
 std::vector<int> replicas_of(const Program& program, std::span<const StagePlan> plans, const ProgramRank& rank) {
   std::vector<int> out = plans[rank.plan].replicas.replicas;

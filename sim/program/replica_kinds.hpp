@@ -10,6 +10,15 @@
 
 namespace mirfak {
 
+// Replicas of one class and one kind.
+struct ReplicaKind {
+  int first = 0;  // its place in the data-parallel groups
+  int count = 0;
+};
+
+// The kinds of replicas that run `plan`, by their first ones. `kind_of_replica` as in Program; empty: one kind.
+std::vector<ReplicaKind> kinds_within(const StagePlan& plan, std::span<const std::uint32_t> kind_of_replica);
+
 // The data-parallel replicas whose ranks a rank of a program stands for, ascending.
 std::vector<int> replicas_of(const Program& program, std::span<const StagePlan> plans, const ProgramRank& rank);
 

@@ -1,7 +1,5 @@
 #include "program/replica_teams.hpp"
 
-#include <map>
-
 namespace mirfak {
 
 ReplicaTeams::ReplicaTeams(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
@@ -10,19 +8,6 @@ ReplicaTeams::ReplicaTeams(Program& program, RankGroups& groups, const Job& job,
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     add_stage(program, groups, job_at(job, blocks, stage), stage);
   }
-}
-
-std::vector<ReplicaTeams::Kind> ReplicaTeams::kinds_of(const Program& program, const StagePlan& plan) {
-  if (program.kind_of_replica.empty()) return {{plan.replicas.first(), plan.replicas.count()}};
-  std::vector<Kind> out;
-  std::map<std::uint32_t, std::size_t> places;  // of each number in `out`
-  for (const int replica : plan.replicas.replicas) {
-    const std::uint32_t number = program.kind_of_replica[static_cast<std::size_t>(replica)];
-    const auto [known, is_new] = places.try_emplace(number, out.size());
-    if (is_new) out.push_back({replica, 0});
-    ++out[known->second].count;
-  }
-  return out;
 }
 
 void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& job, int stage) {
@@ -34,7 +19,7 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
   own.first_team = teams_.size();
   own.first_rank = program.ranks.size();
   own.members.resize(static_cast<std::size_t>(classes_));
-  std::vector<Kind> teams(unfolded_ ? static_cast<std::size_t>(s.data / together) : 0);
+  std::vector<ReplicaKind> teams(unfolded_ ? static_cast<std::size_t>(s.data / together) : 0);
   own.class_of.resize(teams.size());
   for (const StagePlan& plan : plans_of(plans_, stage)) {
     auto& members = own.members[static_cast<std::size_t>(plan.replica_class)];
@@ -44,7 +29,8 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
       teams[static_cast<std::size_t>(replica / together)] = {replica, together};
       own.class_of[static_cast<std::size_t>(replica / together)] = plan.replica_class;
     }
-    for (const Kind& kind : unfolded_ ? std::vector<Kind>() : kinds_of(program, plan)) {
+    if (unfolded_) continue;
+    for (const ReplicaKind& kind : kinds_within(plan, program.kind_of_replica)) {
       members.push_back(static_cast<int>(teams.size()));
       teams.push_back(kind);
       own.class_of.push_back(plan.replica_class);
@@ -56,7 +42,7 @@ void ReplicaTeams::add_stage(Program& program, RankGroups& groups, const Job& jo
 }
 
 void ReplicaTeams::add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica,
-                            const Kind& kind) {
+                            const ReplicaKind& kind) {
   const std::size_t plan = index(stage, class_of(stage, replica));
   // The replicas' ranks, each of which one of the lanes stands for.
   const auto alike = static_cast<std::uint32_t>(kind.count * job.strategy.team() / lanes(stage));

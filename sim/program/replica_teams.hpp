@@ -2,6 +2,7 @@
 
 #include "program/job.hpp"
 #include "program/program.hpp"
+#include "program/replica_kinds.hpp"
 #include "program/stage_plan.hpp"
 #include "program/team_writer.hpp"
 
@@ -66,13 +67,7 @@ class ReplicaTeams {
 
   const Stage& of(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
   void add_stage(Program& program, RankGroups& groups, const Job& job, int stage);
-  // Replicas of one class and kind.
-  struct Kind {
-    int first = 0;  // place in the data-parallel groups
-    int count = 0;
-  };
-  static std::vector<Kind> kinds_of(const Program& program, const StagePlan& plan);
-  void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, const Kind& kind);
+  void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, const ReplicaKind& kind);
 
   std::span<const StagePlan> plans_;
   bool unfolded_;

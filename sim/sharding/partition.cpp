@@ -41,6 +41,11 @@ class StepWriter {
     }
   }
 
+  // Sums over replicas wait for the end of the iteration with the gradients of parameters that are made of them.
+  void sum_over_replicas_later() {
+    if (!rules_.empty()) find_gradients_for_parameters();
+  }
+
   void write(OperatorId id) {
     const Operator& op = graph_.op(id);
     if (adds_gradients(op) && write_sum(id)) return;
@@ -247,6 +252,54 @@ class StepWriter {
     ready_[rows.tensor] = made;
   }
 
+  // Gradients that nothing reads but what makes gradients of parameters, one from one: these are linear in them.
+  void find_gradients_for_parameters() {
+    const auto is_gradient = [&](const Operand& of) { return graph_.tensor(of.tensor).role == TensorRole::gradient; };
+    const auto for_parameters = [&](const Operand& of) {
+      return graph_.tensor(of.tensor).role == TensorRole::parameter_gradient || for_parameters_.contains(of.tensor);
+    };
+    std::set<TensorId> read_otherwise;
+    for (auto op = graph_.operators.rbegin(); op != graph_.operators.rend(); ++op) {
+      for (const Operand& output : op->outputs) {
+        if (is_gradient(output) && !read_otherwise.contains(output.tensor)) for_parameters_.insert(output.tensor);
+      }
+      const bool linear = std::count_if(op->inputs.begin(), op->inputs.end(), is_gradient) == 1 &&
+                          std::all_of(op->outputs.begin(), op->outputs.end(), for_parameters);
+      for (const Operand& input : op->inputs) {
+        if (!linear) read_otherwise.insert(input.tensor);
+      }
+    }
+    for (const TensorId id : graph_.outputs) for_parameters_.erase(id);
+    for (const TensorId id : graph_.inputs) for_parameters_.erase(id);
+  }
+
+  // Takes from a result's partial sums those over the batch, and over the tokens of a sequence, that may wait with the
+  // gradients of parameters.
+  void put_off_sums(const Operator& op, const LabelSharding& labels, TensorId result, Sharding& made) {
+    if (!for_parameters_.contains(result)) return;
+    MeshAxisSet late = sums_put_off(op);
+    for (const AxisRule& rule : rules_) {
+      if (rule.on != AxisRule::On::inputs || !made.partial.contains(rule.mesh)) continue;
+      bool over_inputs = true;
+      for (std::size_t label = 0; label < labels.size(); ++label) {
+        const bool divides = labels[label].contains(rule.mesh);
+        over_inputs = over_inputs && (!divides || graph_.divided_by(static_cast<Axis>(label)) == rule.axes);
+      }
+      if (!over_inputs) continue;
+      late.insert(rule.mesh);
+      made.partial.erase(rule.mesh);
+    }
+    if (!late.empty()) put_off_.insert_or_assign(result, late);
+  }
+
+  MeshAxisSet sums_put_off(const Operator& op) const {
+    MeshAxisSet out;
+    for (const Operand& input : op.inputs) {
+      if (const auto late = put_off_.find(input.tensor); late != put_off_.end()) out.insert(late->second);
+    }
+    return out;
+  }
+
   static bool adds_gradients(const Operator& op) {
     return op.phase == Phase::activation_gradient && op.kind == OperatorKind::elementwise && op.function == "add";
   }
@@ -373,10 +426,12 @@ class StepWriter {
     Sharding made = result_sharding(op, output, labels);
     made.partial.erase(ring);
     if (graph_.tensor(output.tensor).role == TensorRole::parameter_gradient) {
+      made.partial.insert(sums_put_off(op));
       leave_gradient(id, output.tensor, made);
       ready_[output.tensor] = made_by;
       return;
     }
+    put_off_sums(op, labels, output.tensor, made);
     const Steps added = exchange_halos(id, output, labels, made_by);
     bring_home(id, output.tensor, made, added.empty() ? made_by : added);
   }
@@ -497,9 +552,12 @@ class StepWriter {
   std::map<TensorId, Steps> ready_;
   std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
   std::map<TensorId, ParameterShard> gradients_;
-  std::map<TensorId, Sharding> gathered_;   // what was kept gathered, and how
-  std::set<TensorId> added_;                // gradients that a sum alone reads ...
-  std::map<TensorId, Sharding> unreduced_;  // ... and that wait for it as partial sums
+  std::map<TensorId, Sharding> gathered_;    // what was kept gathered, and how
+  MeshAxisSet of_inputs_;                    // mesh axes that divide inputs: the axes of replicas
+  std::set<TensorId> for_parameters_;        // gradients that gradients of parameters alone are made of ...
+  std::map<TensorId, MeshAxisSet> put_off_;  // ... and the axes over which they are left as partial sums
+  std::set<TensorId> added_;                 // gradients that a sum alone reads ...
+  std::map<TensorId, Sharding> unreduced_;   // ... and that wait for it as partial sums
 };
 
 double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const std::set<TensorId>& tensors) {
@@ -558,6 +616,7 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, const Sh
   StepWriter backward(block.graph, mesh, plan, rules);
   StepWriter update(block.graph, mesh, plan, rules);
   if (sums == GradientSums::before_reducing) backward.add_before_reducing();
+  backward.sum_over_replicas_later();
   for (std::size_t id = 0; id < block.graph.operators.size(); ++id) {
     const Phase phase = block.graph.operators[id].phase;
     StepWriter& writer = phase == Phase::forward ? forward : phase == Phase::update ? update : backward;

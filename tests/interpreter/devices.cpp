@@ -18,6 +18,16 @@ bool adds(const Operator& op) {
   return op.phase == Phase::weight_gradient || (op.phase == Phase::activation_gradient && op.function == "add");
 }
 
+bool is_gradient(const OperatorGraph& graph, const Operand& operand) {
+  return graph.tensor(operand.tensor).role == TensorRole::gradient;
+}
+
+// Makes gradients of one gradient, and so parts of a sum of parts of a sum.
+bool passes_sums_on(const OperatorGraph& graph, const Operator& op) {
+  const auto gradient = [&](const Operand& operand) { return is_gradient(graph, operand); };
+  return op.phase != Phase::forward && std::count_if(op.inputs.begin(), op.inputs.end(), gradient) == 1;
+}
+
 }  // namespace
 
 Devices::Devices(const DividedProgram& program, const Layout& layout, Proof& proof)
@@ -124,7 +134,8 @@ const Version& Devices::version_for(OperatorId id, const Operand& operand, const
   for (const Ranges& of_device : ranges) boxes.push_back(box_of(graph(), operand, of_device));
   if (const Version* found = memory_.find_strictly(operand.tensor, boxes)) return *found;
   const Operator& op = graph().op(id);
-  if (adds(op)) {
+  const bool partly = passes_sums_on(graph(), op) && is_gradient(graph(), operand) && !program_.plan.by_compiler;
+  if (adds(op) || partly) {
     if (const Version* found = memory_.find_any(operand.tensor, boxes)) return *found;
   }
   // What a product gathered, and what attention used with other labels divided, may be kept as it was used.
@@ -161,7 +172,9 @@ void Devices::run_operator(OperatorId id, const LabelSharding& labels) {
     // An empty buffer is part of any sum.
     const auto is_zero = [](const Piece& piece) { return (piece.values == 0).all(); };
     const bool empty = std::all_of(inputs[i]->pieces.begin(), inputs[i]->pieces.end(), is_zero);
-    if (inputs[i]->partial != partial && !empty) fail(id, "adds sums over different devices");
+    const bool factor = passes_sums_on(graph(), graph().op(id)) && !is_gradient(graph(), operands[i]);
+    if (factor && !inputs[i]->partial.empty()) fail(id, "multiplies a gradient with a part of a sum");
+    if (!factor && inputs[i]->partial != partial && !empty) fail(id, "adds sums over different devices");
   }
   put_results(id, labels, {}, partial, compute_all(id, ranges, inputs));
   memory_.drop_rows_for(id);

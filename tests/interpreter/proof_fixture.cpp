@@ -73,7 +73,7 @@ std::vector<SmallBlock> all_small_blocks() {
        with(llama, with(experts, {{"bias", 1}, {"shared_ffn", 4}, {"clamp", 1}}))},
       {"layer with plain experts", "transformer", with(stack, with(experts, {{"relu", 1}, {"rate", 0.25}}))},
       {"transformer embedding", "transformer.embedding",
-       with(tokens, {{"learned_positions", 1}, {"sentence_pairs", 1}, {"embedding_norm", 1}, {"rate", 0.25}})},
+       with(tokens, {{"positions", 8}, {"sentence_pairs", 1}, {"embedding_norm", 1}, {"rate", 0.25}})},
       {"transformer head", "transformer.head", with(tokens, {{"rms", 1}})},
       {"transformer tied head", "transformer.head", with(tokens, {{"tied", 1}})},
       {"head of a masked model", "transformer.head",

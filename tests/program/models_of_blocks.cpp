@@ -237,3 +237,57 @@ TEST_CASE("Llama and Mixtral written as blocks are predicted as the models are, 
     }
   }
 }
+
+namespace {
+
+// The collectives of a job's passes that go over other replicas than those which exchange experts' rows.
+std::vector<std::string> between_replicas(const Job& job, MeshAxisSet axes) {
+  std::vector<std::string> out;
+  const ShardedBlocks blocks = shard_blocks(job);
+  for (const PartitionedBlock& block : blocks.all) {
+    for (const auto* pass : {&block.forward, &block.recompute, &block.backward}) {
+      for (const BlockStep& step : *pass) {
+        if (step.kind == BlockStep::Kind::collective && step.over.intersects(axes))
+          out.push_back(block.graph.tensor(step.tensor).name);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("replicas sum gradients at the end of an iteration, and none of another tensor within a pass") {
+  std::size_t models = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() != ".yaml") continue;
+    const std::string model = file.path().stem().string();
+    CAPTURE(model);
+    ++models;
+    for (const int tensor : {1, 2}) {
+      Strategy strategy = sized(tensor, 16 / tensor, 1);
+      strategy.sequence_parallel = tensor > 1;
+      Job job = small_job(24, 2, strategy, 32);
+      job.model = load_model(model, folder, {});
+      job.training.sequence_length = std::min<std::int64_t>(job.model.max_sequence, 512);
+      CHECK(between_replicas(job, {MeshAxis::data}) == std::vector<std::string>());
+    }
+  }
+  CHECK(models > 50);
+}
+
+// Biases of places come from a table that every sequence reads: their gradients are sums over replicas' batches and, of
+// learned positions, over the parts that context ranks have of a batch.
+TEST_CASE("context ranks sum the gradients of looked up positions at the end of an iteration") {
+  for (const char* model : {"gpt2-124m", "t5-3b"}) {
+    CAPTURE(model);
+    Strategy strategy = sized(1, 2, 1);
+    strategy.context = 2;
+    Job job = small_job(24, 1, strategy, 32);
+    job.model = load_model(model, folder, {});
+    job.training.sequence_length = 512;
+    const std::vector<std::string> exchanged = between_replicas(job, {MeshAxis::context});
+    CHECK(std::find(exchanged.begin(), exchanged.end(), "d_placed.gather") == exchanged.end());
+    CHECK(std::find(exchanged.begin(), exchanged.end(), "d_z") == exchanged.end());
+  }
+}

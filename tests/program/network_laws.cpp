@@ -205,7 +205,7 @@ TEST_CASE("of one collective on fixed routes a wider link never slows") {
 // Eight stages on a torus whose links are short: on one of twice the bandwidth transfers end earlier, and those that
 // wait for them come where others, which all wait for, send too (as Graham's anomalies: less work, later end).
 TEST_CASE("a wider link may slow an iteration: one that does") {
-  const Job job = job_on("{type: torus-2d, oversubscription: 8}", 8, sized(1, 8, 8));
+  const Job job = job_on("{type: torus-2d, oversubscription: 12}", 8, sized(1, 8, 8));
   Program program = Lowered(job).program();
   const Picoseconds before = execute(program).makespan;
   const auto link = std::find_if(program.links.begin(), program.links.end(),
