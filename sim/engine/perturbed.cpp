@@ -1,6 +1,7 @@
 #include "engine/perturbed.hpp"
 
 #include "base/cancellation.hpp"
+#include "program/real_groups.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,12 +23,56 @@ TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
   return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
 }
 
+// What slows the ranks of a program, and which of its groups are on several nodes.
+struct SlowedRanks {
+  std::vector<RankFactors> of_rank;
+  std::vector<bool> leaves;
+};
+
+SlowedRanks each_for_itself(const Program& program, const Cluster& cluster) {
+  SlowedRanks out;
+  for (const ProgramRank& rank : program.ranks) {
+    out.of_rank.push_back(cluster.perturbations().of(static_cast<int>(rank.rank)));
+  }
+  for (const Group& group : program.groups) out.leaves.push_back(leaves_node(program, group, cluster));
+  return out;
+}
+
+bool on_several_nodes(const RealGroups::Members& members, const Cluster& cluster) {
+  const int first = cluster.place_of(members.of_stage.front()).node;
+  const auto elsewhere = [&](int rank) { return cluster.place_of(rank).node != first; };
+  return std::any_of(members.of_stage.begin(), members.of_stage.end(), elsewhere) ||
+         std::any_of(members.others.begin(), members.others.end(), elsewhere);
+}
+
+SlowedRanks slowest_of_all(const Program& program, const Job& job, std::span<const StagePlan> plans) {
+  RealGroups real(program, job, plans, true);
+  real.number_ranks();
+  SlowedRanks out;
+  out.of_rank.assign(program.ranks.size(), {{0, 0, 0}, 0});
+  for (const ProgramRank& rank : real.cluster_ranks()) {
+    RankFactors& most = out.of_rank[real.standing_for(static_cast<int>(rank.rank))];
+    const RankFactors own = job.cluster.perturbations().of(static_cast<int>(rank.rank));
+    most = {larger(most.time, own.time), std::max(most.port, own.port)};
+  }
+  out.leaves.assign(program.groups.size(), false);
+  for (GroupingId id = 0; id < program.groupings.size(); ++id) {
+    const Grouping& grouping = program.groupings[id];
+    for (GroupId group = grouping.first; group < grouping.first + grouping.count; ++group) {
+      const auto stage = static_cast<int>(program.ranks[program.groups[group].ranks.front()].stage);
+      real.for_each(id, group, stage, [&](const RealGroups::Members& members) {
+        out.leaves[group] = out.leaves[group] || on_several_nodes(members, job.cluster);
+      });
+    }
+  }
+  return out;
+}
+
 // Of ranks that act together: each factor that of the slowest; a rank's port counts where they are on several nodes.
-TimeFactors factors_together(const Program& program, const Group& group, const Cluster& cluster) {
-  const bool leaves = leaves_node(program, group, cluster);
+TimeFactors factors_together(const Group& group, const SlowedRanks& slowed, bool leaves) {
   TimeFactors out{0, 0, 0};
   for (const std::uint32_t rank : group.ranks) {
-    RankFactors own = cluster.perturbations().of(static_cast<int>(program.ranks[rank].rank));
+    RankFactors own = slowed.of_rank[rank];
     if (leaves) own.time.communication *= own.port;
     out = larger(out, own.time);
   }
@@ -36,11 +81,11 @@ TimeFactors factors_together(const Program& program, const Group& group, const C
 
 class Perturber {
  public:
-  Perturber(Program program, const Cluster& cluster) : program_(std::move(program)) {
-    for (const ProgramRank& rank : program_.ranks) {
-      of_rank_.push_back(cluster.perturbations().of(static_cast<int>(rank.rank)).time);
+  Perturber(Program program, const SlowedRanks& slowed) : program_(std::move(program)) {
+    for (const RankFactors& factors : slowed.of_rank) of_rank_.push_back(factors.time);
+    for (std::size_t group = 0; group < program_.groups.size(); ++group) {
+      of_group_.push_back(factors_together(program_.groups[group], slowed, slowed.leaves[group]));
     }
-    for (const Group& group : program_.groups) of_group_.push_back(factors_together(program_, group, cluster));
   }
 
   Program run() {
@@ -97,6 +142,14 @@ bool leaves_node(const Program& program, const Group& group, const Cluster& clus
   return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::uint32_t rank) { return node(rank) != first; });
 }
 
-Program perturbed(Program program, const Cluster& cluster) { return Perturber(std::move(program), cluster).run(); }
+Program perturbed(Program program, const Cluster& cluster) {
+  const SlowedRanks slowed = each_for_itself(program, cluster);
+  return Perturber(std::move(program), slowed).run();
+}
+
+Program perturbed_by_slowest(Program program, const Job& job, std::span<const StagePlan> plans) {
+  const SlowedRanks slowed = slowest_of_all(program, job, plans);
+  return Perturber(std::move(program), slowed).run();
+}
 
 }  // namespace mirfak

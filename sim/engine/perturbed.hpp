@@ -1,7 +1,11 @@
 #pragma once
 
 #include "cluster/cluster.hpp"
+#include "program/job.hpp"
 #include "program/program.hpp"
+#include "program/stage_plan.hpp"
+
+#include <span>
 
 namespace mirfak {
 
@@ -12,6 +16,10 @@ namespace mirfak {
 // program has the factors of all that it stands for: see folds() in program/replica_classes.hpp.
 // What leaves a node takes the factor of the slowest port among its ranks besides; such programs are not folded.
 Program perturbed(Program program, const Cluster& cluster);
+
+// The same of a folded program whose ranks stand for unlike ones: each has the largest factors among these, so that the
+// iteration is as long as with all of them, or longer.
+Program perturbed_by_slowest(Program program, const Job& job, std::span<const StagePlan> plans);
 
 // Whether the ranks of a group, all of them explicit, are on several nodes.
 bool leaves_node(const Program& program, const Group& group, const Cluster& cluster);

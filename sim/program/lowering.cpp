@@ -538,8 +538,10 @@ bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
   return !replicas.gathers_in_passes() && replicas.reduce != DataParallelPlan::Reduce::every_backward;
 }
 
-// Beyond these an answer would take minutes.
+// Beyond these ranks that short links or factors slow unlike are not told apart: an answer would take minutes. Whole
+// passes, which share no links, are executed faster.
 constexpr double kManyTasks = 4e6;
+constexpr double kManyWholePasses = 1U << 24U;
 
 LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
   LoweringOptions detail = options;
@@ -578,6 +580,25 @@ LoweringOptions in_teams(const Job& job, std::span<const StagePlan> plans, const
   return out;
 }
 
+// True if a job has too many tasks for a program with all ranks, where these are asked for only as their factors
+// differ.
+bool is_too_large_for_all(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options,
+                          const LoweringOptions& detail) {
+  const bool asked = options.unfolded || options.whole_teams || options.operators;
+  const Fabric& fabric = job.cluster.fabric();
+  if (asked || detail.folded() || (fabric.routing == Routing::hashed && may_be_short(fabric))) return false;
+  return expected_tasks(job, plans, detail) > (detail.whole_passes() ? kManyWholePasses : kManyTasks);
+}
+
+// A rank of each class instead, as slow as the slowest.
+LoweringOptions of_slowest(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
+  LoweringOptions out = options;
+  out.by_class = true;
+  out.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
+  out.steps_where_cut = !out.passes_alone && shares_links_where_cut(job, plans);
+  return out;
+}
+
 // Returns the options to lower a program with again whose replicas short links slow unlike; nullopt: it stands.
 std::optional<LoweringOptions> told_apart(const LoweredJob& lowered, const Job& job, std::span<const StagePlan> plans,
                                           std::span<const NetworkLoads::Wire> short_links,
@@ -613,8 +634,10 @@ LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::spa
                            const LoweringOptions& options) {
   LoweringOptions detail = detail_of(job, plans, options);
   if (detail.unfolded && !options.unfolded) detail = in_teams(job, plans, detail);
+  const bool unlike = is_too_large_for_all(job, plans, options, detail);
+  if (unlike) detail = of_slowest(job, plans, options);
   check_program_size(job, plans, detail);
-  for (;;) {
+  for (;;) {  // ends: kinds only divide, and no job has more of them than replicas
     Lowering lowering(job, blocks, plans, detail);
     LoweredJob lowered = lowering.run();
     const std::vector<NetworkLoads::Wire> short_links =
@@ -622,7 +645,7 @@ LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::spa
     std::optional<LoweringOptions> again = told_apart(lowered, job, plans, short_links, detail);
     const bool slowest = again && expected_tasks(job, plans, *again) > kManyTasks;
     if (!again || slowest) {
-      lowered.program.slowest_stands_for_others = slowest;
+      lowered.program.slowest_stands_for_others = slowest || unlike;
       return {std::move(lowered.program), lowering.take_begins()};
     }
     detail = std::move(*again);

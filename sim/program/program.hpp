@@ -195,7 +195,7 @@ struct Program {
   std::vector<std::uint32_t> kind_of_replica;
   // Every rank of a team is there, and stands for those in its place in other teams of its kind.
   bool whole_teams = false;
-  // Short links slow replicas unlike that one rank stands for: it is as slow as the slowest of them.
+  // Short links or perturbations slow ranks unlike that one rank stands for: it is as slow as the slowest of them.
   bool slowest_stands_for_others = false;
   // How many times as long each task takes as its traffic assumes, sending the same bytes; empty: all as long.
   std::vector<double> slower;

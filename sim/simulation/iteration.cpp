@@ -174,6 +174,7 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
   of_sharers.whole_teams = of_sharers.operators = true;
   Program out = lower(job, blocks, plans, shared ? of_sharers : options);
   if (job.cluster.perturbations().empty()) return out;
+  if (out.slowest_stands_for_others) return perturbed_by_slowest(std::move(out), job, plans);
   return perturbed(std::move(out), job.cluster);
 }
 
@@ -186,7 +187,8 @@ LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
     program_of.classes[id].traffic = out.loads.entry_of_class[id];
   }
   program_of.slower.assign(program_of.size(), 1);
-  program_of = perturbed(std::move(program_of), job.cluster);
+  program_of = program.slowest_stands_for_others ? perturbed_by_slowest(std::move(program_of), job, plans)
+                                                 : perturbed(std::move(program_of), job.cluster);
   out.loads.entry_of_class.clear();
   for (TaskClass& described : program_of.classes) {
     out.loads.entry_of_class.push_back(std::exchange(described.traffic, kNoTraffic));

@@ -65,8 +65,8 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
   std::vector<std::string> notes = broken_laws(job, result);
   if (result.slowest_stands_for_others) {
     notes.emplace_back(
-        "links between switches slow replicas unlike: those of a stage are taken to be as slow as the slowest, as a "
-        "program with all of them would be too large");
+        "links between switches or perturbations slow ranks unlike: those of a stage are taken to be as slow as the "
+        "slowest, as a program with all of them would be too large");
   }
   for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));

@@ -5,10 +5,12 @@
 #include "job_fixture.hpp"
 #include "program/lowering.hpp"
 #include "program/replica_classes.hpp"
+#include "simulation/laws.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 
 using namespace mirfak;
@@ -138,4 +140,57 @@ TEST_CASE("where the time of perturbed ranks goes sums to the iteration, and not
     CHECK(found.result.model_flop == base.result.model_flop);
     CHECK(found.result.memory_peak_bytes == base.result.memory_peak_bytes);
   }
+}
+
+namespace {
+
+Picoseconds makespan_by_slowest(const Job& job) {
+  const ShardedBlocks blocks = shard_blocks(job);
+  const std::vector<StagePlan> plans = plan_stages(job, blocks);
+  return execute(perturbed_by_slowest(lower(job, blocks, plans, {.by_class = true}), job, plans)).makespan;
+}
+
+}  // namespace
+
+TEST_CASE("a rank with the largest factors of all that it stands for: as long as with all of them, or longer") {
+  const std::vector<std::pair<int, TimeFactors>> slow = {
+      {0, {.compute = 1.3}}, {5, {.communication = 1.7}}, {6, {.host = 4}}, {3, {.compute = 0.5}}};
+  for (const Strategy& s : {sized(8, 2, 1), sized(4, 2, 2), sized(2, 2, 4)}) {
+    const Job job = small_job(8, 2, s, 16);
+    for (const auto& [rank, factors] : slow) {
+      CAPTURE(rank);
+      const Job one = with(job, {{rank, factors}});
+      REQUIRE_FALSE(folds(one));
+      const Picoseconds exact = makespan(one, {.unfolded = true});
+      CHECK(makespan_by_slowest(one) >= exact);
+      // What a rank's neighbours in its tensor group wait for holds up the other replica as well, at the end.
+      if (s.pipeline == 1 && factors.compute > 1) {
+        CHECK(static_cast<double>(makespan_by_slowest(one)) ==
+              doctest::Approx(static_cast<double>(exact)).epsilon(1e-6));
+      }
+    }
+    Perturbations ports;
+    ports.ports[1] = 1.5;
+    const Job port = perturbed_by(job, ports);
+    CHECK(makespan_by_slowest(port) >= makespan(port, {.unfolded = true}));
+    CHECK(makespan_by_slowest(port) < 1.5 * static_cast<double>(makespan(job, {})));
+  }
+}
+
+TEST_CASE(
+    "ranks that differ where a program with all of them would be too large: the slowest decides, and a note says so") {
+  Strategy s = sized(8, 8, 1);
+  s.context = 4;
+  s.sequence_parallel = true;
+  Job job = small_job(40, 32, s, 1024);
+  job.cluster = nodes_on("{type: torus-2d}", 32);
+  Perturbations ports;
+  ports.ports[0] = 1.5;
+  const Simulation found = simulate(perturbed_by(job, ports));
+  CHECK(found.program.ranks.size() == 1);
+  CHECK(found.result.slowest_stands_for_others);
+  const std::vector<std::string> notes = notes_on(found.job, found.result);
+  CHECK(std::any_of(notes.begin(), notes.end(),
+                    [](const std::string& note) { return note.find("as slow as the slowest") != std::string::npos; }));
+  CHECK(found.result.iteration_time_s > simulate(job).result.iteration_time_s);
 }
