@@ -16,8 +16,10 @@
 #include "model/model_loader.hpp"
 #include "report/text_table.hpp"
 #include "schedule/schedule.hpp"
+#include "simulation/figures.hpp"
 #include "strategy/framework_catalog.hpp"
 #include "strategy/strategy_keys.hpp"
+#include "training/training_figures.hpp"
 #include "validation/run_mappings.hpp"
 
 #include <fmt/format.h>
@@ -315,6 +317,24 @@ Listing list_strategy(const DataFolders& /*folders*/) {
   return out;
 }
 
+// The single figures of results: those of an iteration as they are named, those of a training behind "train.", as
+// assertions name them.
+Listing list_figures(const DataFolders& /*folders*/) {
+  Listing out;
+  out.columns = {{"key", "key", as_word},
+                 {"label", "label", as_word},
+                 {"unit", "unit", as_word},
+                 {"meaning", "meaning", as_word},
+                 {"unknown", "not known where", as_word}};
+  const auto add = [&](const char* prefix, const FigureInfo& of) {
+    const char* const unit = of.truth ? "truth" : symbol_of_key(of.key).data();
+    out.rows.push_back({prefix + of.key, of.label, unit, of.meaning, of.unknown.empty() ? Json() : Json(of.unknown)});
+  };
+  for (const IterationFigure& figure : iteration_figures()) add(figure.elsewhere ? "activities." : "", figure);
+  for (const TrainingFigure& figure : training_figures()) add("train.", figure);
+  return out;
+}
+
 struct NamedListing {
   std::string_view name;
   Listing (*fill)(const DataFolders& folders);
@@ -326,6 +346,7 @@ constexpr std::array kListings = {
     NamedListing{"schedules", list_schedules}, NamedListing{"frameworks", list_frameworks},
     NamedListing{"words", list_words},         NamedListing{"strategy", list_strategy},
     NamedListing{"blocks", list_blocks},       NamedListing{"fits", list_fits},
+    NamedListing{"figures", list_figures},
 };
 
 Json json_of(const Listing& listing) {
@@ -367,7 +388,7 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   std::string data;
   std::string column;
   CommandSyntax syntax(fmt::format("mirfak list {} [OPTION]...", fmt::join(names, "|")),
-                       "Lists what scenarios may name, with its main figures.");
+                       "Lists what scenarios may name, with its main figures, and the figures of results.");
   syntax.operand = &wanted;
   auto add = syntax.options.add_options();
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");

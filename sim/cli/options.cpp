@@ -13,6 +13,14 @@ namespace mirfak {
 
 namespace {
 
+// "usage: ...", whose last word has a line of its own where one line is too long for a screen.
+std::string usage_text(const CommandSyntax& syntax) {
+  constexpr std::size_t width = 120;
+  std::string out = "usage: " + syntax.usage;
+  if (out.size() > width) out.replace(out.rfind(' '), 1, "\n         ");
+  return out;
+}
+
 namespace po = boost::program_options;
 
 constexpr const char* kOperand = "operand";  // what Boost knows the operand by
@@ -28,15 +36,14 @@ std::function<void(const CommandSyntax&)>& observer() {
 
 std::string help(const CommandSyntax& syntax) {
   std::ostringstream out;
-  out << "usage: " << syntax.usage << "\n\n" << syntax.purpose << "\n\n" << syntax.options;
+  out << usage_text(syntax) << "\n\n" << syntax.purpose << "\n\n" << syntax.options;
   return out.str();
 }
 
 [[noreturn]] void refuse_option(const CommandSyntax& syntax, const std::string& option) {
   std::vector<std::string> names;
   for (const auto& known : syntax.options.options()) names.push_back("--" + known->long_name());
-  fail_input({}, fmt::format("unknown option '{}'", excerpt(option)),
-             did_you_mean(option, names, "usage: " + syntax.usage));
+  fail_input({}, fmt::format("unknown option '{}'", excerpt(option)), did_you_mean(option, names, usage_text(syntax)));
 }
 
 void refuse_empty_values(const po::option& option) {
@@ -155,7 +162,7 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
   if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) return help(syntax);
 
-  const auto usage = [&] { return "usage: " + syntax.usage; };
+  const auto usage = [&] { return usage_text(syntax); };
   std::vector<std::string> operands;
   po::options_description all;
   all.add(syntax.options).add_options()(kOperand, po::value(&operands));

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "report/text_table.hpp"
+#include "simulation/figures.hpp"
 
 #include <fmt/format.h>
 
@@ -29,31 +30,17 @@ std::string value_text(const AxisTable& axis, std::size_t index) {
 // "tensor" of strategy.tensor: the sections are known by heart.
 std::string short_key(const std::string& key) { return key.substr(key.find('.') + 1); }
 
-struct Column {
-  std::string_view key;
-  std::string_view name;
-  std::string (*text)(double);
-};
-
-std::string flops_text(double tera) { return fmt::format("{:.1f}", tera); }
-
-constexpr Column kFigures[] = {
-    {"iteration_time_s", "iteration", [](double seconds) { return format_seconds(seconds); }},
-    {"iteration_time_low_s", "from", [](double seconds) { return format_seconds(seconds); }},
-    {"iteration_time_high_s", "to", [](double seconds) { return format_seconds(seconds); }},
-    {"tflops_per_gpu", "TFLOP/s per GPU", flops_text},
-    {"hardware_tflops_per_gpu", "with recomputation", flops_text},
-    {"memory_peak_bytes", "memory", [](double bytes) { return format_bytes(bytes); }},
-};
+constexpr std::string_view kFigures[] = {"iteration_time_s", "iteration_time_low_s",    "iteration_time_high_s",
+                                         "tflops_per_gpu",   "hardware_tflops_per_gpu", "memory_peak_bytes"};
 
 std::vector<std::string> point_cells(const SweepTable& table, std::size_t row) {
   std::vector<std::string> cells;
   for (const AxisTable& axis : table.axes) cells.push_back(value_text(axis, axis.index_at(table.point(row))));
   const std::vector<std::string>& keys = point_figure_keys();
-  for (const Column& figure : kFigures) {
-    const auto column = std::find(keys.begin(), keys.end(), figure.key) - keys.begin();
+  for (const std::string_view key : kFigures) {
+    const auto column = std::find(keys.begin(), keys.end(), key) - keys.begin();
     const double number = table.figures(row)[static_cast<std::size_t>(column)];
-    cells.push_back(std::isnan(number) ? "-" : figure.text(number));
+    cells.push_back(std::isnan(number) ? "-" : format(number, unit_of_key(key)));
   }
   cells.push_back(table.status(row) == PointStatus::ok ? "" : std::string(name_of(table.status(row))));
   return cells;
@@ -65,7 +52,7 @@ std::string points_text(const SweepTable& table) {
   TextTable out(std::string(table.axes.size() + std::size(kFigures), 'r') + 'l');
   std::vector<std::string> heading;
   for (const AxisTable& axis : table.axes) heading.push_back(short_key(axis.key));
-  for (const Column& figure : kFigures) heading.emplace_back(figure.name);
+  for (const std::string_view key : kFigures) heading.push_back(iteration_figure(key).label);
   out.add_row(std::move(heading));
   std::vector<std::size_t> rows(table.rows());
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;

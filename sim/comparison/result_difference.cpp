@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "scenario/stated_notes.hpp"
-#include "simulation/summary_values.hpp"
+#include "simulation/figures.hpp"
 
 #include <fmt/format.h>
 
@@ -15,12 +15,13 @@ namespace mirfak {
 namespace {
 
 std::vector<ComparedFigure> compare_figures(const IterationResult& a, const IterationResult& b) {
-  const std::vector<SummaryValue> of_a = summary_values(a);
-  const std::vector<SummaryValue> of_b = summary_values(b);
+  const std::vector<FigureValue> of_a = stored_values(a);
+  const std::vector<FigureValue> of_b = stored_values(b);
   std::vector<ComparedFigure> out;
   for (std::size_t i = 0; i < of_a.size(); ++i) {
     ComparedFigure& figure = out.emplace_back();
-    figure.key = figure.title = of_a[i].key;
+    figure.key = of_a[i].key();
+    figure.title = of_a[i].figure->label;
     if (of_a[i].known) figure.a = of_a[i].number;
     if (of_b[i].known) figure.b = of_b[i].number;
   }

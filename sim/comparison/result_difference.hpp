@@ -64,7 +64,7 @@ enum class RangeVerdict {
 struct ResultDifference {
   RangeVerdict verdict{};
   std::vector<KeyDifference> keys;
-  std::vector<ComparedFigure> figures;     // of the iteration (summary_values), those of both
+  std::vector<ComparedFigure> figures;     // of the iteration (stored_values), those of both
   std::vector<ComparedFigure> activities;  // add up to the iteration time on both sides
   std::vector<ComparedStage> stages;
   std::vector<ComparedKernel> kernels;        // with the optimizer; the largest difference first

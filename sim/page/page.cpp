@@ -3,6 +3,7 @@
 #include "base/origin.hpp"
 #include "base/visible_text.hpp"
 #include "page/page_assets.hpp"
+#include "page/units_json.hpp"
 #include "report/markup.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ std::string page_style_source() { return hash_source(kPageStyleHash); }
 std::string page_script_source() { return hash_source(kPageScriptHash); }
 
 std::string page_html(const std::string& title, std::string_view kind, const nlohmann::ordered_json& data) {
-  nlohmann::ordered_json held = {{"kind", kind}};
+  nlohmann::ordered_json held = {{"kind", kind}, {"units", units_json()}};
   std::string text;
   for (const auto& [key, value] : data.items()) {
     if (key == "text") {

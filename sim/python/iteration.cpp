@@ -1,7 +1,6 @@
 #include "python/iteration.hpp"
 
 #include "base/error.hpp"
-#include "python/figures.hpp"
 #include "python/json.hpp"
 #include "python/sampling.hpp"
 #include "python/waiting.hpp"
@@ -32,7 +31,6 @@ Iteration::Iteration(Scenario scenario, std::shared_ptr<const ScenarioSources> s
   const Stopwatch watch;
   result_ = simulate(scenario_.job, lowering_).result;
   wall_time_s_ = watch.seconds();
-  summary_ = summary_values(result_);
 }
 
 const std::vector<std::string>& Iteration::notes() const {
@@ -82,25 +80,30 @@ std::unique_ptr<Iteration> simulated(const Input& input, const LoweringOptions& 
   return out;
 }
 
-nb::object number_of(const SummaryValue& value) {
+nb::object object_of(const FigureValue& value) {
   if (!value.known) return nb::none();
-  if (value.whole) return nb::int_(static_cast<std::int64_t>(value.number));
+  if (value.figure->truth) return nb::bool_(value.number != 0);
+  if (value.figure->whole) return nb::int_(static_cast<std::int64_t>(value.number));
   return nb::float_(value.number);
 }
 
 // A property for each figure that JSON has, under the same name.
 void add_figures(IterationClass& type) {
-  const std::vector<SummaryValue> some = summary_values(IterationResult{});
-  for (std::size_t i = 0; i < some.size(); ++i) {
-    const char* returns = some[i].whole ? "int" : some[i].known ? "float" : "float | None";
-    const std::string signature = fmt::format("def {}(self) -> {}", some[i].key, returns);
+  for (const IterationFigure& figure : iteration_figures()) {
+    if (figure.elsewhere) continue;
+    const char* const known = figure.truth ? "bool" : figure.whole ? "int" : "float";
+    const std::string signature =
+        fmt::format("def {}(self) -> {}{}", figure.key, known, figure.unknown.empty() ? "" : " | None");
     type.def_prop_ro(
-        some[i].key, [i](const Iteration& self) { return number_of(self.summary()[i]); },
-        nb::for_getter(nb::sig(signature.c_str())), meaning_of(some[i].key));
+        figure.key.c_str(),
+        [&figure](const Iteration& self) {
+          return object_of(figure.value({self.result(), self.scenario().job.cluster.facility()}));
+        },
+        nb::for_getter(nb::sig(signature.c_str())), meaning_with_unknown(figure, "None").c_str());
   }
 }
 
-// The keys that JSON has only where the cluster says anything of its facility.
+// What hosts and network draw, which JSON has only where the cluster says anything of its facility.
 void add_facility(IterationClass& type) {
   const auto add = [&](const char* key, const char* meaning) {
     const std::string signature = fmt::format("def {}(self) -> float | None", key);
@@ -112,30 +115,12 @@ void add_facility(IterationClass& type) {
         },
         nb::for_getter(nb::sig(signature.c_str())), meaning);
   };
-  add("machine_energy_j", "Joules of GPUs, hosts and network; None: the cluster says nothing of its facility.");
-  add("facility_energy_j", "Joules of the whole facility; None: the cluster says nothing of it.");
-  add("co2_kg", "Kilograms of CO2 of the facility's energy; None: no intensity is known.");
-  add("embodied_co2_kg",
-      "The iteration's share of the kilograms of CO2 of making the GPUs; None: the cluster says nothing of its "
-      "facility.");
   add("host_power_w", "Watts of all hosts; None: the cluster says nothing of its facility.");
   add("network_power_w", "Watts of the network; None: the cluster says nothing of its facility.");
 }
 
-double memory_headroom(const Iteration& self) {
-  for (const SummaryValue& value : result_values(self.result())) {
-    if (std::string_view(value.key) == "memory_headroom") return value.number;
-  }
-  fail_internal("a result has no memory_headroom");
-}
-
 void add_tables(IterationClass& type) {
   type.def_prop_ro(
-          "fits", [](const Iteration& self) { return self.result().fits; },
-          "Whether every stage has the memory that it needs.")
-      .def_prop_ro("memory_headroom", memory_headroom,
-                   "Share of the fullest stage's memory that is free; below 0: it does not fit.")
-      .def_prop_ro(
           "fullest_stage", [](const Iteration& self) { return self.result().fullest_stage; },
           "The stage with the largest share of its memory in use, from 0.")
       .def_prop_ro("wall_time_s", &Iteration::wall_time_s, "Seconds that the simulation itself took.")

@@ -3,10 +3,10 @@
 #include "base/read_files.hpp"
 #include "python/inputs.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
-#include "simulation/summary_values.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nlohmann/json.hpp>
@@ -28,7 +28,6 @@ class Iteration {
   const Scenario& scenario() const { return scenario_; }
   const ScenarioSources& sources() const { return *sources_; }
   const IterationResult& result() const { return result_; }
-  const std::vector<SummaryValue>& summary() const { return summary_; }
   double wall_time_s() const { return wall_time_s_; }
   const std::optional<Spread>& spread() const { return spread_; }
   const ReadFiles::ListPointer& read() const { return read_; }
@@ -51,7 +50,6 @@ class Iteration {
   LoweringOptions lowering_;
   IterationResult result_;
   double wall_time_s_ = 0;
-  std::vector<SummaryValue> summary_;
   std::optional<Spread> spread_;
   ReadFiles::ListPointer read_ = ReadFiles::of_this_thread();
   mutable std::mutex mutex_;  // of the next

@@ -2,8 +2,8 @@
 
 #include "program/replica_classes.hpp"
 #include "program/transfer_cost.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/laws.hpp"
-#include "simulation/summary_values.hpp"
 #include "strategy/rules.hpp"
 
 #include <string>
@@ -86,13 +86,13 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
 
 nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {
   Json out = Json::object();
-  for (const SummaryValue& value : result_values(result, job.cluster.facility())) {
+  for (const FigureValue& value : figure_values(result, job.cluster.facility())) {
     if (!value.asked) continue;
-    Json& slot = out[value.key];
+    Json& slot = out[value.key()];
     if (!value.known) continue;
-    if (value.truth) {
+    if (value.figure->truth) {
       slot = value.number != 0;
-    } else if (value.whole) {
+    } else if (value.figure->whole) {
       slot = static_cast<std::int64_t>(value.number);
     } else {
       slot = value.number;

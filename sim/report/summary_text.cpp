@@ -5,6 +5,7 @@
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
@@ -71,21 +72,29 @@ std::string range_over_time(const IterationResult& r, double value, const Format
   return range_between(r, in_all / r.iteration_time_high_s, in_all / r.iteration_time_low_s, format);
 }
 
+// The label of a figure under "Iteration", which it does not repeat.
+std::string name_of(std::string_view key) {
+  constexpr std::string_view heading = "iteration ";
+  const std::string& label = iteration_figure(key).label;
+  return label.starts_with(heading) ? label.substr(heading.size()) : label;
+}
+
 // Hosts, network and facility, and what they emit; by the mean of a grid's hours.
 void add_facility(const Simulation& simulation, TextTable& table) {
   const IterationResult& r = simulation.result;
   const Facility& facility = simulation.job.cluster.facility();
-  table.add_row({"... of the machine", format_joules(r.machine_energy_j),
+  table.add_row({name_of("machine_energy_j"), format_joules(r.machine_energy_j),
                  fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
                              format_watts(facility.network_power_w))});
-  table.add_row({"... of the facility", format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+  table.add_row(
+      {name_of("facility_energy_j"), format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
   if (facility.carbon.known()) {
-    table.add_row({"CO2", format_kilograms(r.co2_kg),
+    table.add_row({name_of("co2_kg"), format_kilograms(r.co2_kg),
                    fmt::format("{:.0f} g/kWh ({})", facility.carbon.mean(), facility.carbon.source())});
   }
   if (facility.lifetime_years > 0) {
     table.add_row(
-        {"... embodied", format_kilograms(r.embodied_co2_kg),
+        {name_of("embodied_co2_kg"), format_kilograms(r.embodied_co2_kg),
          fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
   }
 }
@@ -96,16 +105,16 @@ std::string iteration_table(const Simulation& simulation) {
   const double level = simulation.job.ranges.level;
   const std::string range =
       level > 0 ? fmt::format("{}, as {:.0f} % of measured iterations; ", range_text(r), 100 * level) : std::string();
-  table.add_row({"time", format_seconds(r.iteration_time_s),
+  table.add_row({name_of("iteration_time_s"), format_seconds(r.iteration_time_s),
                  fmt::format("{}on {} GPU{}", range, r.gpus, r.gpus == 1 ? "" : "s")});
-  table.add_row({"tokens per second", format_count(r.tokens_per_s),
+  table.add_row({name_of("tokens_per_s"), format_count(r.tokens_per_s),
                  range_over_time(r, r.tokens_per_s, format_count) + format_count(r.tokens_per_s_per_gpu) + " per GPU"});
   // Where fused attention leaves out what a mask hides, TFLOP/s as papers count them are more than is executed.
   const bool leaves_out = r.executed_flop < r.hardware_flop;
-  table.add_row({"model TFLOP/s per GPU", format_number(r.tflops_per_gpu),
+  table.add_row({name_of("tflops_per_gpu"), format_number(r.tflops_per_gpu),
                  range_over_time(r, r.tflops_per_gpu, format_number) + "MFU " + format_percent(r.mfu) +
                      (leaves_out ? ", of what is executed" : "")});
-  table.add_row({"hardware TFLOP/s per GPU", format_number(r.hardware_tflops_per_gpu),
+  table.add_row({name_of("hardware_tflops_per_gpu"), format_number(r.hardware_tflops_per_gpu),
                  range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
                      (simulation.job.strategy.recompute == Recompute::none ? ", as nothing is recomputed"
                                                                            : ", with recomputation")});
@@ -113,23 +122,23 @@ std::string iteration_table(const Simulation& simulation) {
     table.add_row({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
                    "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
   }
-  table.add_row({"bubble", format_percent(r.bubble_fraction),
-                 format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over stages"});
+  table.add_row({name_of("bubble_fraction"), format_percent(r.bubble_fraction),
+                 format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over ranks"});
   if (r.gpu_of_others_s > 0) {
-    table.add_row({"... of shared GPUs", format_percent(r.gpu_of_others_s / r.iteration_time_s),
+    table.add_row({name_of("gpu_of_others_s"), format_percent(r.gpu_of_others_s / r.iteration_time_s),
                    format_seconds(r.gpu_of_others_s) + ", kernels of a GPU's other ranks, mean over ranks"});
   }
-  table.add_row({"exposed communication", format_percent(r.exposed_communication_s / r.iteration_time_s),
-                 format_seconds(r.exposed_communication_s) + ", mean over stages"});
-  table.add_row({"energy", format_joules(r.energy_j),
+  table.add_row({name_of("exposed_communication_s"), format_percent(r.exposed_communication_s / r.iteration_time_s),
+                 format_seconds(r.exposed_communication_s) + ", mean over ranks"});
+  table.add_row({name_of("energy_j"), format_joules(r.energy_j),
                  fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                              format_watts(r.average_power_w / r.gpus))});
   if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)
-    table.add_row(
-        {"cost", format_usd(r.cost_usd), range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});
+    table.add_row({name_of("cost_usd_per_iteration"), format_usd(r.cost_usd),
+                   range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});
   else
-    table.add_row({"cost", "unknown", simulation.job.cluster.missing_prices()});
+    table.add_row({name_of("cost_usd_per_iteration"), "unknown", simulation.job.cluster.missing_prices()});
   return "Iteration\n" + table.text();
 }
 

@@ -1,6 +1,6 @@
 #include "base/units.hpp"
 #include "report/train_report.hpp"
-#include "training/training_values.hpp"
+#include "training/training_figures.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,13 +13,13 @@ using Json = nlohmann::ordered_json;
 
 // Its single figures; those with a dot in objects of their own.
 void add_figures(const Job& job, const TrainingPrediction& prediction, Json& out) {
-  for (const SummaryValue& value : training_values(prediction, job.cluster.facility())) {
-    const std::string key = value.key;
+  for (const FigureValue& value : training_values(prediction, job.cluster.facility())) {
+    const std::string& key = value.key();
     const std::size_t dot = key.find('.');
     Json& place = dot == std::string::npos ? out[key] : out[key.substr(0, dot)][key.substr(dot + 1)];
     if (!value.known) {
       place = nullptr;
-    } else if (value.whole) {
+    } else if (value.figure->whole) {
       place = static_cast<std::int64_t>(value.number);
     } else {
       place = value.number;

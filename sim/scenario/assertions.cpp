@@ -3,8 +3,8 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "simulation/summary_values.hpp"
-#include "training/training_values.hpp"
+#include "simulation/figures.hpp"
+#include "training/training_figures.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ namespace mirfak {
 
 namespace {
 
-RuleFieldInfo field_of(std::string_view name, const SummaryValue& value) {
-  return {name, "", value.truth ? RuleType::truth : RuleType::number, nullptr, {}, value.whole};
+RuleFieldInfo field_of(std::string_view name, const FigureInfo& figure) {
+  return {name, "", figure.truth ? RuleType::truth : RuleType::number, nullptr, {}, figure.whole};
 }
 
 // What assertions name: the figures of an iteration, then those of a whole training.
@@ -29,12 +29,11 @@ struct Figures {
 const Figures& figures() {
   static const Figures made = [] {
     Figures out;
-    for (const SummaryValue& value : result_values({})) out.fields.push_back(field_of(value.key, value));
+    for (const IterationFigure& figure : iteration_figures()) out.fields.push_back(field_of(figure.key, figure));
     out.of_iteration = out.fields.size();
-    const std::vector<SummaryValue> training = training_keys();
-    for (const SummaryValue& value : training) out.training_names.push_back(std::string("train.") + value.key);
-    for (std::size_t i = 0; i < training.size(); ++i) {
-      out.fields.push_back(field_of(out.training_names[i], training[i]));
+    for (const TrainingFigure& figure : training_figures()) out.training_names.push_back("train." + figure.key);
+    for (std::size_t i = 0; i < out.training_names.size(); ++i) {
+      out.fields.push_back(field_of(out.training_names[i], training_figures()[i]));
     }
     return out;
   }();
@@ -53,13 +52,13 @@ bool is_of_training(const RuleExpression& assertion) {
   return std::any_of(named.begin(), named.end(), [](std::uint16_t field) { return field >= figures().of_iteration; });
 }
 
-std::vector<double> numbers_of(const std::vector<SummaryValue>& values) {
+std::vector<double> numbers_of(const std::vector<FigureValue>& values) {
   std::vector<double> out;
-  for (const SummaryValue& value : values) out.push_back(value.number);
+  for (const FigureValue& value : values) out.push_back(value.number);
   return out;
 }
 
-void require_known(const RuleExpression& assertion, const std::vector<SummaryValue>& values) {
+void require_known(const RuleExpression& assertion, const std::vector<FigureValue>& values) {
   for (const std::uint16_t named : assertion.named()) {
     if (values[named].known) continue;
     fail_input(assertion.where(),
@@ -91,7 +90,7 @@ std::string fault_text(const RuleExpression& assertion, const std::vector<double
 
 // What is known of a result, and at both ends of what it may be.
 struct Known {
-  std::vector<SummaryValue> values;
+  std::vector<FigureValue> values;
   std::vector<double> low;
   std::vector<double> high;
 };
@@ -101,17 +100,17 @@ Known known_of(const Job& job, const IterationResult& result) {
   const bool ranged = result.iteration_time_high_s > 0;
   const bool sized = result.memory_peak_high_bytes > 0;
   const auto at = [&](double seconds, double bytes) {
-    return numbers_of(result_values_at(result, facility, ranged ? seconds : result.iteration_time_s,
+    return numbers_of(figure_values_at(result, facility, ranged ? seconds : result.iteration_time_s,
                                        sized ? bytes : result.memory_peak_bytes));
   };
-  return {result_values(result, facility), at(result.iteration_time_low_s, result.memory_peak_low_bytes),
+  return {figure_values(result, facility), at(result.iteration_time_low_s, result.memory_peak_low_bytes),
           at(result.iteration_time_high_s, result.memory_peak_high_bytes)};
 }
 
 void add_training(const Job& job, const TrainingPrediction& prediction, Known& out) {
   constexpr double errors = 2;  // nearly always within
   const Facility& facility = job.cluster.facility();
-  for (const SummaryValue& value : training_values(prediction, facility)) out.values.push_back(value);
+  for (const FigureValue& value : training_values(prediction, facility)) out.values.push_back(value);
   for (const double number : numbers_of(training_values_at(prediction, facility, -errors))) out.low.push_back(number);
   for (const double number : numbers_of(training_values_at(prediction, facility, errors))) out.high.push_back(number);
 }

@@ -12,8 +12,8 @@
 namespace mirfak {
 
 // Conditions on results, the section `assert` of a scenario, in the language of search.rules. They name the single
-// figures of an iteration by their keys in JSON (result_values): "iteration_time_s < 20", "fits", "mfu > 0.4 and
-// memory_headroom > 0.05", and those of a whole training behind "train." (training_values): "train.goodput > 0.9".
+// figures of an iteration by their keys in JSON (iteration_figures): "iteration_time_s < 20", "fits", "mfu > 0.4 and
+// memory_headroom > 0.05", and those of a whole training behind "train." (training_figures): "train.goodput > 0.9".
 using Assertions = std::vector<RuleExpression>;
 
 // A list of conditions, or one. Error(input) at the character that is wrong, with the nearest name.

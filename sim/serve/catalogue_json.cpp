@@ -3,6 +3,7 @@
 #include "base/document_text.hpp"
 #include "base/error.hpp"
 #include "model/model_loader.hpp"
+#include "page/units_json.hpp"
 #include "schedule/schedule.hpp"
 
 #include <nlohmann/json.hpp>
@@ -60,6 +61,7 @@ nlohmann::ordered_json catalogue_json(const ScenarioSources& sources, const std:
   out["nodes"] = nodes_json(sources.catalog);
   out["frameworks"] = sources.frameworks.names();
   out["schedules"] = schedules_json();
+  out["units"] = units_json();
   out["example"] = document_text(scenarios / "gpt3-175b-a100.yaml");
   try {
     out["schema"] = Json::parse(document_text(schema));

@@ -10,7 +10,8 @@ namespace mirfak::serve {
 // What a scenario may name, for the page's form:
 // `models`: name, parameters, layers, max_sequence; `nodes`: name, title, gpus, gpu, memory_bytes, usd_per_gpu_hour
 // (null: no price is known); `frameworks`, `schedules`: name, description; `schema`: the JSON Schema of a scenario;
-// `example`: the text of a scenario to begin with. `data`: holds scenarios/. Error(input) for data that cannot be read.
+// `units`: as units_json(); `example`: the text of a scenario to begin with. `data`: holds scenarios/. Error(input) for
+// data that cannot be read.
 nlohmann::ordered_json catalogue_json(const ScenarioSources& sources, const std::filesystem::path& data);
 
 }  // namespace mirfak::serve

@@ -1,6 +1,6 @@
 #include "sweep/sweep_table.hpp"
 
-#include "simulation/summary_values.hpp"
+#include "simulation/figures.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,9 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::string> figure_keys() {
   std::vector<std::string> keys;
-  for (const SummaryValue& value : summary_values({})) keys.emplace_back(value.key);
+  for (const IterationFigure& figure : iteration_figures()) {
+    if (figure.stored) keys.push_back(figure.key);
+  }
   for (std::size_t i = 0; i < kActivities; ++i) {
     keys.push_back(std::string(key_of(static_cast<Activity>(i))) + "_s");
   }
@@ -57,7 +59,7 @@ const std::vector<std::string>& point_figure_keys() {
 }
 
 void append_figures(const IterationResult& result, std::vector<double>& figures) {
-  for (const SummaryValue& value : summary_values(result)) figures.push_back(value.known ? value.number : kUnknown);
+  for (const FigureValue& value : stored_values(result)) figures.push_back(value.known ? value.number : kUnknown);
   figures.insert(figures.end(), result.activity_s.begin(), result.activity_s.end());
   figures.push_back(result.fullest_stage);
   const MemoryUse& peak = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory.peak;

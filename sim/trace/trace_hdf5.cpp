@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
-#include "simulation/summary_values.hpp"
 #include "trace/hdf5_file.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/rank_series.hpp"
@@ -157,23 +157,6 @@ void TraceWriter::write_names() {
   file_.write(at_ + "/names/group", groups);
 }
 
-// What follows from the times of tasks and from the job.
-bool is_measured(std::string_view key) {
-  constexpr std::array kKeys = {"iteration_time_s",
-                                "tokens_per_s",
-                                "tokens_per_s_per_gpu",
-                                "tflops_per_gpu",
-                                "hardware_tflops_per_gpu",
-                                "mfu",
-                                "hfu",
-                                "gpus",
-                                "model_flop",
-                                "hardware_flop",
-                                "bubble_fraction",
-                                "exposed_communication_s"};
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
-
 void TraceWriter::write_measurement() {
   file_.write_attribute(at_ + "/summary", "machine", std::string_view(measurement_->machine));
   file_.write_attribute(at_ + "/summary", "backend", std::string_view(measurement_->backend));
@@ -190,9 +173,10 @@ void TraceWriter::write_summary(const Scenario& scenario) {
   file_.write_attribute(at_ + "/summary", "scenario", std::string_view(scenario.name));
   file_.write_attribute(at_ + "/summary", "model", std::string_view(simulation_.job.model.name));
   if (measurement_ != nullptr) write_measurement();
-  for (const SummaryValue& value : summary_values(simulation_.result)) {
-    if (measurement_ != nullptr && !is_measured(value.key)) continue;
-    if (value.known) file_.write_attribute(at_ + "/summary", value.key, value.number);
+  for (const IterationFigure& figure : iteration_figures()) {
+    if (!figure.stored || (measurement_ != nullptr && !figure.measured)) continue;
+    const FigureValue value = figure.value({simulation_.result, {}});
+    if (value.known) file_.write_attribute(at_ + "/summary", figure.key.c_str(), value.number);
   }
 }
 

@@ -173,7 +173,8 @@ TEST_CASE(
   std::istringstream lines(finished.out.substr(finished.out.find("\n\n") + 2));
   for (std::string line; std::getline(lines, line) && !line.empty();) rows.push_back(line);
   REQUIRE(rows.size() == 4);
-  CHECK(rows[0].find("tensor  sequence_parallel  iteration    from      to  TFLOP/s per GPU") != std::string::npos);
+  CHECK(rows[0].find("tensor  sequence_parallel  iteration time  iteration time, from  iteration time, to  model "
+                     "TFLOP/s per GPU") != std::string::npos);
   CHECK(rows[1].find("     8              false") != std::string::npos);
   CHECK(rows[1].find("GiB") != std::string::npos);
   CHECK(rows[2].find("out-of-memory") != std::string::npos);

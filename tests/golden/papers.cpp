@@ -5,8 +5,8 @@
 #include "base/csv.hpp"
 #include "base/error_statistics.hpp"
 #include "scenario/point_reader.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/iteration.hpp"
-#include "simulation/summary_values.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
@@ -43,12 +43,7 @@ std::vector<IterationResult> points_of(const std::string& sweep_file) {
   return results;
 }
 
-double figure(const IterationResult& result, const std::string& key) {
-  for (const SummaryValue& value : summary_values(result)) {
-    if (value.key == key) return value.number;
-  }
-  throw std::out_of_range(key);
-}
+double figure(const IterationResult& result, const std::string& key) { return figure_value(key, result).number; }
 
 // The share of time that the second saves.
 double gain(const IterationResult& before, const IterationResult& after) {

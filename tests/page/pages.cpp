@@ -1,6 +1,7 @@
 // The shell of pages: one file, which nothing in its data can break out of, and which loads nothing.
 
 #include "page/page.hpp"
+#include "page/units_json.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -43,7 +44,7 @@ TEST_CASE("a page is one whole document with a policy that allows its own style 
   CHECK(page.find("default-src 'none'; style-src " + page_style_source() + "; script-src " + page_script_source()) !=
         std::string::npos);
   CHECK(page.find("<pre class=\"report\">report\n</pre>") != std::string::npos);
-  CHECK(data_of(page) == Json{{"kind", "search"}, {"result", {{"a", 1}}}});
+  CHECK(data_of(page) == Json{{"kind", "search"}, {"units", units_json()}, {"result", {{"a", 1}}}});
 }
 
 TEST_CASE("no text in the data is read as markup") {

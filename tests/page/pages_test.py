@@ -305,7 +305,7 @@ def check_choices(driver):
         driver.execute_script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))", select, value)
     wait_for_drawings(driver)
     title = driver.execute_script("return document.querySelector('svg.chart title').textContent")
-    assert title == "memory peak over strategy.recompute", title
+    assert title == "peak memory over strategy.recompute", title
     data = held_data(driver)
     at = [column["key"] for column in data["columns"]].index("memory_peak_bytes")
     points = driver.find_elements(By.CSS_SELECTOR, "svg .point")

@@ -55,6 +55,14 @@ class Simulate(unittest.TestCase):
                         self.assertEqual(getattr(result, key), value, key)
                 self.assertEqual(len(result.stages), len(expected["stages"]))
 
+    def test_what_help_says_of_a_figure_is_what_the_program_lists(self):
+        of_result = type(mirfak.simulate(SMALL))
+        for figure in printed("list", "figures")["figures"]:
+            key = figure["key"]
+            if "." not in key:
+                unknown = f" None: {figure['unknown']}." if figure["unknown"] else ""
+                self.assertEqual(getattr(of_result, key).__doc__, figure["meaning"] + unknown, key)
+
     def test_overrides_are_those_of_the_command_line(self):
         expected = of_program("simulate", SMALL, "--set", "strategy.micro_batch=2", "--set", "strategy.recompute=full")
         for overrides in (

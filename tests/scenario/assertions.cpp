@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "scenario/scenario.hpp"
-#include "simulation/summary_values.hpp"
+#include "simulation/figures.hpp"
 #include "support/example.hpp"
-#include "training/training_values.hpp"
+#include "training/training_figures.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -93,11 +93,10 @@ TEST_CASE("conditions are joined, and those that decide are told") {
 }
 
 TEST_CASE("names are those of the JSON, and others are refused with the nearest") {
-  for (const SummaryValue& value : result_values({})) {
-    CAPTURE(value.key);
-    CHECK(read_assertions(Node(Document::from_text(
-                              value.truth ? std::string(value.key) : fmt::format("{} >= 0", value.key), "assert")))
-              .size() == 1);
+  for (const IterationFigure& figure : iteration_figures()) {
+    CAPTURE(figure.key);
+    const std::string condition = figure.truth ? figure.key : figure.key + " >= 0";
+    CHECK(read_assertions(Node(Document::from_text(condition, "assert"))).size() == 1);
   }
   CHECK(has(message_of("[iteration_tme_s < 3]"), "did you mean 'iteration_time_s'"));
   CHECK(has(message_of("[finish_time_s < 3]"), "did you mean 'train.finish_time_s'"));
@@ -122,11 +121,11 @@ TEST_CASE("figures at another time are those that a simulation of that time woul
   const Example of = example({"cluster.pue=1.2", "cluster.carbon_g_per_kwh=100"});
   const IterationResult& result = of.simulation.result;
   const Facility& facility = of.scenario.job.cluster.facility();
-  const auto plain = result_values(result, facility);
-  const auto same = result_values_at(result, facility, result.iteration_time_s, result.memory_peak_bytes);
-  const auto twice = result_values_at(result, facility, 2 * result.iteration_time_s, result.memory_peak_bytes);
+  const auto plain = figure_values(result, facility);
+  const auto same = figure_values_at(result, facility, result.iteration_time_s, result.memory_peak_bytes);
+  const auto twice = figure_values_at(result, facility, 2 * result.iteration_time_s, result.memory_peak_bytes);
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    CAPTURE(plain[i].key);
+    CAPTURE(plain[i].key());
     CHECK(same[i].number == doctest::Approx(plain[i].number));
     const double ratio = twice[i].number / plain[i].number;
     if (plain[i].number > 0)
@@ -184,14 +183,14 @@ TEST_CASE("figures of a training follow its mean time") {
   const Example of = example({kOperations, "cluster.carbon_g_per_kwh=100"});
   const TrainingPrediction prediction = trained(of);
   const Facility& facility = of.scenario.job.cluster.facility();
-  const std::vector<SummaryValue> plain = training_values(prediction, facility);
-  const std::vector<SummaryValue> later = training_values_at(prediction, facility, 2);
+  const std::vector<FigureValue> plain = training_values(prediction, facility);
+  const std::vector<FigureValue> later = training_values_at(prediction, facility, 2);
   const double factor = 1 + 2 * prediction.estimate.finish_mean_s.error / prediction.estimate.finish_mean_s.value;
   double lost_s = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    CAPTURE(plain[i].key);
-    const std::string key = plain[i].key;
-    CHECK(key == training_keys()[i].key);
+    const std::string& key = plain[i].key();
+    CAPTURE(key);
+    CHECK(key == training_figures()[i].key);
     if (key.starts_with("lost.")) lost_s += later[i].number;
     if (key == "gpu_hours" || key == "co2_kg" || key == "cost_usd") {
       CHECK(later[i].number == doctest::Approx(factor * plain[i].number));

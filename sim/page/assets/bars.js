@@ -48,7 +48,7 @@ function valueAxis(left, width, top, most, show) {
 // How much is one of the unit that such values are shown in.
 function unitOf(show, value) {
   if (show === format.bytes) return 1024 ** Math.max(0, Math.floor(Math.log(value) / Math.log(1024)));
-  return show === format.seconds ? timeUnits.find(([least]) => value >= least)[1] : 1;
+  return show === format.seconds ? known.times.find(([least]) => value >= least)[1] : 1;
 }
 
 // Multiples of 1, 2 or 5 times a power of ten of the unit that they are shown in, about `count` of them.

@@ -1,4 +1,4 @@
-// Quantities by the rules of base/units.hpp: three significant digits, with a prefix where one is usual.
+// Quantities as base/units.hpp shows them: three significant digits, with a prefix where one is usual.
 const shownDigits = 3;
 
 // Of what lies exactly between two roundings the even one is taken, as C++ does.
@@ -32,44 +32,50 @@ function significant(value, digits = shownDigits) {
   return fixed(shown, Math.min(100, Math.max(0, decimalsOf(shown, digits))));
 }
 
-function withPrefix(value, step, units, digits = shownDigits) {
+// What base/units.hpp knows of units, and the labels of figures: {names, times, words, labels}; it comes with the data.
+let known;
+
+function learn(units) {
+  known = units ?? known;
+}
+
+function withName(value, {size, step, names}, digits = shownDigits) {
+  value /= size;
   let index = 0;
-  while (Math.max(Math.abs(value), Math.abs(asShown(value, digits))) >= step && index + 1 < units.length) {
+  while (Math.max(Math.abs(value), Math.abs(asShown(value, digits))) >= step && index + 1 < names.length) {
     value /= step;
     ++index;
   }
   const whole = index === 0 && Number.isInteger(value);
-  return `${whole ? fixed(value, 0) : significant(value, digits)} ${units[index]}`.trimEnd();
+  return `${whole ? fixed(value, 0) : significant(value, digits)} ${names[index]}`.trimEnd();
 }
 
-// From how many seconds on a unit is taken, and how many it has.
-const timeUnits = [[2 * 86400, 86400, "days"], [2 * 3600, 3600, "h"], [1000, 60, "min"], [1, 1, "s"],
-  [1e-3, 1e-3, "ms"], [1e-6, 1e-6, "us"], [0, 1e-9, "ns"]];
-const siPrefixes = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
+const named = unit => (value, digits) => withName(value, known.names[unit], digits);
 
 const format = {
   number: significant,
-  count: (value, digits) => withPrefix(value, 1000, siPrefixes, digits),
   whole: value => Number.isInteger(value) ? String(value) : significant(value),
-  bytes: (value, digits) => withPrefix(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"], digits),
-  flop: (value, digits) => withPrefix(value, 1000, siPrefixes.map(prefix => `${prefix}FLOP`), digits),
-  joules: (value, digits) => withPrefix(value, 1000, siPrefixes.map(prefix => `${prefix}J`), digits),
-  watts: (value, digits) => withPrefix(value, 1000, ["W", "kW", "MW", "GW", "TW"], digits),
-  wattHours: (joules, digits) => withPrefix(joules / 3600, 1000, ["Wh", "kWh", "MWh", "GWh", "TWh", "PWh"], digits),
-  kilograms: (value, digits) => withPrefix(value * 1000, 1000, ["g", "kg", "t", "kt", "Mt", "Gt"], digits),
+  count: named("count"),
+  bytes: named("bytes"),
+  flop: named("flop"),
+  joules: named("joules"),
+  watts: named("watts"),
+  wattHours: named("wattHours"),
+  kilograms: named("kilograms"),
   percent: value => `${fixed(value * 100, 1)} %`,
   signedPercent: value => `${value >= 0 ? "+" : ""}${fixed(value * 100, 1)} %`,
   seconds(value, digits = shownDigits) {
     const magnitude = Math.abs(asShown(value, digits));
     if (magnitude === 0) return "0 s";
-    const [, seconds, name] = timeUnits.find(([least]) => magnitude >= least);
+    const [, seconds, name] = known.times.find(([least]) => magnitude >= least);
     return `${significant(value / seconds, digits)} ${name}`;
   },
   usd(value, digits = shownDigits) {
+    const {step, names} = known.names.usd;
     let magnitude = Math.abs(value);
     let index = 0;
-    for (; asShown(magnitude, digits) >= 1000 && index < 4; ++index) magnitude /= 1000;
-    return `${value < 0 ? "-" : ""}$${significant(magnitude, digits)}${["", " k", " M", " G", " T"][index]}`;
+    for (; asShown(magnitude, digits) >= step && index + 1 < names.length; ++index) magnitude /= step;
+    return `${value < 0 ? "-" : ""}$${significant(magnitude, digits)} ${names[index]}`.trimEnd();
   },
 };
 
@@ -79,22 +85,17 @@ function digitsForSteps(step, largest) {
   return Math.min(15, Math.max(shownDigits, 1 + Math.ceil(Math.log10(largest / step))));
 }
 
-const shares = /(^|[._])(mfu|hfu|.*fraction|.*saving|.*headroom|.*share|goodput|error|mape|.*_ape|coverage|tolerance)$/;
+// "tokens_per_s" of "tokens_per_s_per_gpu".
+function withoutShares(key) {
+  const at = key.lastIndexOf("_per_");
+  return at < 0 || key.endsWith("_per_s") ? key : withoutShares(key.slice(0, at));
+}
 
-// How the value of a key is shown: its last word is its unit.
+// How the value of a key is shown: its last word is its unit (unit_of_key in base/units.hpp).
 function formatOf(key) {
-  if (/_per_s(_|$)|_hours$|^tokens$|^events$|^iterations$/.test(key)) return format.count;
-  if (/usd/.test(key)) return format.usd;
-  if (/(_|^)(tflops)/.test(key)) return format.number;
-  if (/_s$/.test(key)) return format.seconds;
-  if (/_bytes$/.test(key)) return format.bytes;
-  if (/_j$/.test(key)) return format.joules;
-  if (/_w$/.test(key)) return format.watts;
-  if (/_kg$/.test(key)) return format.kilograms;
-  if (/_flop$/.test(key)) return format.flop;
-  if (/_count$|_mhz$/.test(key)) return format.number;
-  if (shares.test(key)) return format.percent;
-  return format.whole;
+  const bare = withoutShares(key);
+  if (bare.endsWith("_per_s")) return format.count;
+  return format[known.words[bare.slice(Math.max(bare.lastIndexOf("_"), bare.lastIndexOf(".")) + 1)] ?? "whole"];
 }
 
 function shown(key, value) {
@@ -104,13 +105,13 @@ function shown(key, value) {
   return formatOf(key)(value);
 }
 
-const units = /_(s|bytes|j|w|kg|flop|usd)$/;
-const spelled = {mfu: "MFU", hfu: "HFU", gpus: "GPUs", gpu: "GPU", usd: "USD", co2: "CO2", gemm: "GEMM",
-  tflops: "TFLOP/s", flop: "FLOP"};
+const spelled = {gpus: "GPUs", gpu: "GPU", usd: "USD", co2: "CO2", gemm: "GEMM"};
 
-// A key in words: "iteration_time_s" is "iteration time".
+// A key in words: the label of a figure, else "time_to_finish_s" is "time to finish".
 function words(key) {
-  const flop = /_flop$/.test(key) ? " FLOP" : "";
-  const bare = key.replace("_usd_per_iteration", " per iteration").replace(/per_s(_|$)/, "per second$1");
-  return bare.replace(units, "").split(/[_ ]+/).map(word => spelled[word] ?? word).join(" ") + flop;
+  if (known.labels[key]) return known.labels[key];
+  const bare = withoutShares(key);
+  const all = bare.split(/[_ ]+/);
+  if (all.length > 1 && !bare.endsWith("_per_s") && known.words[all.at(-1)] && formatOf(key) !== format.percent) all.pop();
+  return all.map(word => spelled[word] ?? word).join(" ");
 }

@@ -4,6 +4,7 @@ const views = {simulate: showSimulation, jobs: showJobs, search: showSearch, pla
 
 // Draws the views of `data` into `element`, in place of what was there. `data.kind` says which.
 function show(element, data) {
+  learn(data.units);
   const draw = views[data.kind];
   if (!draw) throw new Error(`there are no views of '${data.kind}'`);
   element.classList.add("mirfak");
@@ -34,4 +35,4 @@ if (held) {
   main.before(contents(main) ?? "");
 }
 
-return {show, format};
+return {show, format, learn};

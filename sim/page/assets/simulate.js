@@ -1,7 +1,10 @@
 // One simulated iteration.
-const activityKeys = ["gemm", "attention", "memory_bound", "optimizer", "tensor_communication", "context_communication",
-  "expert_communication", "data_communication", "pipeline_communication", "host", "bubble"];
-const memoryKeys = ["parameters", "gradients", "optimizer", "activations", "workspace", "gathered", "communication", "platform"];
+const activityKeys = activities => Object.keys(activities).map(key => key.slice(0, -"_s".length));
+// The parts of a GPU's memory, which stand in front of their sum.
+function memoryKeys(memory) {
+  const keys = Object.keys(memory);
+  return keys.slice(0, keys.indexOf("peak_bytes")).map(key => key.slice(0, -"_bytes".length));
+}
 const mostBars = 48;
 
 function showSimulation(data) {
@@ -65,8 +68,8 @@ function iterationCards(data, why) {
 }
 
 function activityParts(activities) {
-  return activityKeys.filter(key => activities[`${key}_s`] > 0)
-    .map(key => ({name: words(key), kind: key, value: activities[`${key}_s`]}));
+  return activityKeys(activities).filter(key => activities[`${key}_s`] > 0)
+    .map(key => ({name: words(`${key}_s`), kind: key, value: activities[`${key}_s`]}));
 }
 
 function stageName(stage) {
@@ -85,22 +88,22 @@ function timeParts(result, why) {
   const parts = activityParts(result.activities);
   const stages = thinned(result.stages, mostBars);
   const rows = [{label: "mean", parts}, ...stages.map(stage => ({label: stageName(stage), parts: activityParts(stage.activities)}))];
-  const used = activityKeys.filter(key => result.stages.some(stage => stage.activities[`${key}_s`] > 0) || result.activities[`${key}_s`] > 0);
+  const used = activityKeys(result.activities).filter(key => result.stages.some(stage => stage.activities[`${key}_s`] > 0) || result.activities[`${key}_s`] > 0);
   const columns = [{title: "activity", text: true}, {title: "mean"}, {title: "share"}, {title: "least of a stage"}, {title: "most of a stage"}];
   const table = sortableTable("Where the time of a GPU goes, mean over stages", columns, used.map(key => {
     const name = `${key}_s`;
     const each = result.stages.map(stage => stage.activities[name]);
     const share = result.activities[name] / result.iteration_time_s;
-    return [cell([words(key), why.why(`activities.${name}`, words(key))], words(key)), figureCell(name, result.activities[name]),
+    return [cell([words(name), why.why(`activities.${name}`, words(name))], words(name)), figureCell(name, result.activities[name]),
       cell(format.percent(share), share), figureCell(name, Math.min(...each)), figureCell(name, Math.max(...each))];
   }));
-  return [legend(used.map(key => [words(key), key])),
+  return [legend(used.map(key => [words(`${key}_s`), key])),
     stackedBars("Time by stage", "Parts of the iteration's time on a GPU of each stage; the tables have the numbers", rows, format.seconds),
     leftOutText(result.stages, stages, "stages"), table, stageTimes(result, used)];
 }
 
 function stageTimes(result, used) {
-  const columns = [{title: "stage"}, {title: "GPU", text: true}, ...used.map(key => ({title: words(key)})), {title: "power"}];
+  const columns = [{title: "stage"}, {title: "GPU", text: true}, ...used.map(key => ({title: words(`${key}_s`)})), {title: "power"}];
   return folded("By stage", sortableTable("Time and power of a GPU of each stage", columns, result.stages.map(stage => [
     cell(stageName(stage), stage.stage), cell(stage.gpu), ...used.map(key => figureCell(`${key}_s`, stage.activities[`${key}_s`])),
     figureCell("average_power_w", stage.average_power_w)])));
@@ -126,7 +129,7 @@ function memoryView(result, why) {
 
 function memoryTables(result, why) {
   const bytes = (stage, key) => stage.memory[`${key}_bytes`];
-  const used = memoryKeys.filter(key => result.stages.some(stage => bytes(stage, key) > 0));
+  const used = memoryKeys(result.stages[0].memory).filter(key => result.stages.some(stage => bytes(stage, key) > 0));
   const stages = thinned(result.stages, mostBars, [result.stages.findIndex(stage => stage.stage === result.fullest_stage)]);
   const rows = stages.map(stage => ({label: stageName(stage), limit: stage.memory.capacity_bytes,
     parts: used.map(key => ({name: words(key), kind: `memory-${key}`, value: bytes(stage, key)}))}));

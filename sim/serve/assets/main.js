@@ -201,6 +201,7 @@ function showFound(data, base) {
 
 async function start() {
   const catalogue = await (await fetch("/api/catalogue")).json();
+  mirfak.learn(catalogue.units);
   fields = scenarioFields(catalogue, changeKey);
   const objectives = schemaOf(catalogue.schema, "search.objective").enum ?? [];
   byId("objective").append(...objectives.map(name => element("option", {value: name}, name === "pareto" ? "time and cost (Pareto)" : name.replaceAll("-", " "))));

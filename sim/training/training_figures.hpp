@@ -1,0 +1,37 @@
+#pragma once
+
+#include "base/figure.hpp"
+#include "cluster/facility.hpp"
+#include "training/prediction.hpp"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What a figure of a whole training is computed from.
+struct TrainingInputs {
+  const TrainingPrediction& prediction;
+  const Facility& facility;
+};
+
+// A figure of a whole training; a dot stands before the keys of an object inside ("lost.rework_s").
+struct TrainingFigure : FigureInfo {
+  std::function<double(const TrainingInputs&)> number;
+  std::function<bool(const TrainingInputs&)> is_known = {};  // empty: always
+};
+
+// All single figures of a training, in the order in which they are written.
+std::span<const TrainingFigure> training_figures();
+// Error(internal) for a key that no figure has.
+const TrainingFigure& training_figure(std::string_view key);
+
+std::vector<FigureValue> training_values(const TrainingPrediction& prediction, const Facility& facility);
+
+// The figures where chance made the times to finish so many of their standard errors longer, and with them all that
+// follows from the mean one.
+std::vector<FigureValue> training_values_at(TrainingPrediction prediction, const Facility& facility, double errors);
+
+}  // namespace mirfak
