@@ -42,14 +42,14 @@ class FigureReasons {
 
  private:
   // Adds what the table of figures says, its formula with the numbers of this iteration, and where to read on.
-  Json& add(std::string_view key, const std::string& formula, std::vector<std::string> see = {}) {
-    return put(std::string(key), iteration_figure(key).meaning, formula, std::move(see));
+  Json& add(std::string_view key, const std::string& formula, const std::vector<std::string>& see = {}) {
+    return put(std::string(key), iteration_figure(key).meaning, formula, see);
   }
   Json& put(const std::string& key, const std::string& meaning, const std::string& formula,
-            std::vector<std::string> see) {
+            const std::vector<std::string>& see) {
     Json& entry = out_[key] = {{"meaning", meaning}};
     if (!formula.empty()) entry["formula"] = formula;
-    entry["see"] = std::move(see);
+    entry["see"] = see;
     return entry;
   }
 

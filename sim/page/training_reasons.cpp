@@ -44,14 +44,14 @@ class TrainingReasons {
 
  private:
   // Adds what the table of figures says, its formula with the numbers of this training, and where to read on.
-  void add(const std::string& key, const std::string& formula = "", std::vector<std::string> see = {}) {
-    put(key, training_figure(key).meaning, formula, std::move(see));
+  void add(const std::string& key, const std::string& formula = "", const std::vector<std::string>& see = {}) {
+    put(key, training_figure(key).meaning, formula, see);
   }
   void put(const std::string& key, const std::string& meaning, const std::string& formula = "",
-           std::vector<std::string> see = {}) {
+           const std::vector<std::string>& see = {}) {
     Json& entry = out_[key] = {{"meaning", meaning}};
     if (!formula.empty()) entry["formula"] = formula;
-    entry["see"] = std::move(see);
+    entry["see"] = see;
   }
 
   double part(TimePart of) const { return estimate_.parts[static_cast<std::size_t>(of)]; }
