@@ -9,6 +9,7 @@
 #include "report/block_report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <sstream>

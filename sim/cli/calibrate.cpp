@@ -11,6 +11,7 @@
 #include "report/recorded_run_report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

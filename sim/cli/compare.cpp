@@ -12,6 +12,7 @@
 #include "scenario/comparison_file.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 #include "report/difference_report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <utility>
 

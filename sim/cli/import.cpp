@@ -7,6 +7,8 @@
 #include "cli/options.hpp"
 #include "report/import_report.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace mirfak {
 
 namespace {

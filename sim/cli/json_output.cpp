@@ -2,6 +2,8 @@
 
 #include "base/origin.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <utility>
 
 namespace mirfak {

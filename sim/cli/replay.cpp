@@ -14,6 +14,7 @@
 #include "trace/timeline_json.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <optional>
 

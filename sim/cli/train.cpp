@@ -13,6 +13,8 @@
 #include "trace/training_trace.hpp"
 #include "training/prediction.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 
 namespace mirfak {

@@ -16,6 +16,7 @@
 #include "validation/validate_runs.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>

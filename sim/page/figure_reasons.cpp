@@ -5,6 +5,7 @@
 #include "simulation/figures.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <sstream>

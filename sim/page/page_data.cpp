@@ -14,6 +14,7 @@
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace mirfak {
 

@@ -11,7 +11,7 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <filesystem>
 #include <span>

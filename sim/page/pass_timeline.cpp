@@ -6,6 +6,7 @@
 #include "trace/stream_index.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

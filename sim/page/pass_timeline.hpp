@@ -4,7 +4,7 @@
 #include "simulation/iteration.hpp"
 #include "training/prediction.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace mirfak {
 

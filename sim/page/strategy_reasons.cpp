@@ -7,6 +7,7 @@
 #include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <vector>

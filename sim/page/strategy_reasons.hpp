@@ -3,7 +3,7 @@
 #include "plan/search_outcome.hpp"
 #include "scenario/search_scenario.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <span>

@@ -6,6 +6,7 @@
 #include "training/training_figures.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 #include <utility>

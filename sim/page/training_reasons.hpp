@@ -2,7 +2,7 @@
 
 #include "report/train_report.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace mirfak {
 

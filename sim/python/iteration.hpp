@@ -9,7 +9,7 @@
 #include "simulation/spread.hpp"
 
 #include <nanobind/nanobind.h>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <memory>
 #include <mutex>

@@ -1,6 +1,7 @@
 #include "python/json.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nlohmann/json.hpp>
 
 namespace nb = nanobind;
 

@@ -15,6 +15,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <memory>

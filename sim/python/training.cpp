@@ -14,6 +14,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 #include "block/file.hpp"
 #include "graph/operator_graph.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace mirfak {

@@ -2,7 +2,7 @@
 
 #include "calibration/calibrated_tables.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

@@ -2,7 +2,7 @@
 
 #include "chakra/chakra_times.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <span>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "comparison/option_results.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>

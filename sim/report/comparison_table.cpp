@@ -9,6 +9,7 @@
 #include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,8 @@
 #include "report/difference_report.hpp"
 #include "report/result_json.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace mirfak {
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include "import/imported_job.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

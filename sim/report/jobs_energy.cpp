@@ -5,6 +5,7 @@
 #include "simulation/cluster_draw.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

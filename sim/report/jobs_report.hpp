@@ -5,7 +5,7 @@
 #include "simulation/joint_links.hpp"
 #include "simulation/joint_spread.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

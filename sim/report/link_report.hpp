@@ -2,7 +2,7 @@
 
 #include "simulation/network_use.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

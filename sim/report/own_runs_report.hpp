@@ -2,7 +2,7 @@
 
 #include "validation/calibrated_runs.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

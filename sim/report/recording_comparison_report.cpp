@@ -5,6 +5,7 @@
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <vector>
 

@@ -4,7 +4,7 @@
 #include "recording/recording_summary.hpp"
 #include "recording/step_replay.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "replay/straggler_analysis.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <span>
 #include <string>

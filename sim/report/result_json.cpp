@@ -6,6 +6,8 @@
 #include "simulation/laws.hpp"
 #include "strategy/rules.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 
 namespace mirfak {

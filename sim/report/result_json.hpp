@@ -2,7 +2,7 @@
 
 #include "simulation/iteration.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 

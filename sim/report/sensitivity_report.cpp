@@ -6,6 +6,7 @@
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>

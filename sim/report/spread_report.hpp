@@ -2,7 +2,7 @@
 
 #include "simulation/spread.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

@@ -6,6 +6,7 @@
 #include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include "trace/trace_comparison.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 

@@ -2,6 +2,8 @@
 #include "report/train_report.hpp"
 #include "training/training_figures.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <string>
 

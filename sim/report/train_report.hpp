@@ -3,7 +3,7 @@
 #include "scenario/scenario.hpp"
 #include "training/prediction.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

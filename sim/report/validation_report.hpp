@@ -4,7 +4,7 @@
 #include "validation/spread_of_tables.hpp"
 #include "validation/validate_runs.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <string>
 #include <vector>

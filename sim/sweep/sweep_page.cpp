@@ -1,6 +1,7 @@
 #include "sweep/sweep_page.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>

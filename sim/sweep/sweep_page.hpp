@@ -2,7 +2,7 @@
 
 #include "sweep/sweep_table.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace mirfak {
 

@@ -12,6 +12,7 @@
 #include "trace/stream_index.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <string>

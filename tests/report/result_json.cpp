@@ -3,6 +3,7 @@
 #include "support/example.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 using namespace mirfak;
 

@@ -8,6 +8,7 @@
 #include "support/example.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <sstream>
 

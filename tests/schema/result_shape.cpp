@@ -1,5 +1,7 @@
 #include "result_shape.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <string_view>

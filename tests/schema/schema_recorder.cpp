@@ -1,5 +1,7 @@
 #include "schema_recorder.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>

@@ -7,6 +7,7 @@
 #include "trace/trace_hdf5.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <optional>
