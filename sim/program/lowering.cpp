@@ -538,10 +538,10 @@ bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
   return !replicas.gathers_in_passes() && replicas.reduce != DataParallelPlan::Reduce::every_backward;
 }
 
-// Beyond these ranks that short links or factors slow unlike are not told apart: an answer would take minutes. Whole
-// passes, which share no links, are executed faster.
+// Beyond these, ranks that short links slow unlike are not told apart, nor, beyond more, ranks whose factors differ: an
+// answer would take minutes, and many GB.
 constexpr double kManyTasks = 4e6;
-constexpr double kManyWholePasses = 1U << 24U;
+constexpr double kManyTasksOfUnlikeRanks = 1U << 24U;
 
 LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
   LoweringOptions detail = options;
@@ -587,7 +587,7 @@ bool is_too_large_for_all(const Job& job, std::span<const StagePlan> plans, cons
   const bool asked = options.unfolded || options.whole_teams || options.operators;
   const Fabric& fabric = job.cluster.fabric();
   if (asked || detail.folded() || (fabric.routing == Routing::hashed && may_be_short(fabric))) return false;
-  return expected_tasks(job, plans, detail) > (detail.whole_passes() ? kManyWholePasses : kManyTasks);
+  return expected_tasks(job, plans, detail) > kManyTasksOfUnlikeRanks;
 }
 
 // A rank of each class instead, as slow as the slowest.
