@@ -1,8 +1,13 @@
 #pragma once
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace mirfak {
 
@@ -17,7 +22,7 @@ struct FigureInfo {
   bool truth = false;        // 1: true, 0: false
 };
 
-// A figure of one result.
+// The value of a figure in one result.
 struct FigureValue {
   const FigureInfo* figure = nullptr;
   double number = 0;
@@ -27,10 +32,27 @@ struct FigureValue {
   const std::string& key() const { return figure->key; }
 };
 
+// A figure and its computation from the inputs that its kind of result gives.
+template <typename Inputs>
+struct FigureOf : FigureInfo {
+  std::function<double(const Inputs&)> number;
+  std::function<bool(const Inputs&)> is_known = {};  // empty: always
+
+  FigureValue value(const Inputs& inputs) const {
+    const double computed = number(inputs);
+    return {this, computed, (!is_known || is_known(inputs)) && std::isfinite(computed)};
+  }
+};
+
+// The figure of a table that has this key. Error(internal) for a key that none has.
+template <typename Table>
+const auto& figure_of(const Table& table, std::string_view key) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const FigureInfo& of) { return of.key == key; });
+  if (found == table.end()) fail_internal("no figure has the key " + std::string(key));
+  return *found;
+}
+
 // The meaning with what stands for a value that is not known: "One optimizer step. None: nothing is known of it."
 std::string meaning_with_unknown(const FigureInfo& figure, const char* nothing);
-
-// "20.8 s", "not known", "yes".
-std::string text_of(const FigureValue& value);
 
 }  // namespace mirfak

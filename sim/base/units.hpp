@@ -59,7 +59,7 @@ struct UnitNames {
 };
 UnitNames names_of(Unit unit);  // none: numbers, shares, seconds. Dollars have a sign in front instead
 
-// What seconds are shown in: from how many on, and how many of them it has. The longest first.
+// A unit of time: seconds from `least` on are shown in it. The longest first.
 struct TimeUnit {
   double least = 0;
   double seconds = 1;

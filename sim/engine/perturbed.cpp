@@ -23,7 +23,7 @@ TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
   return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
 }
 
-// What slows the ranks of a program, and which of its groups are on several nodes.
+// The factors that slow the ranks of a program, and which of its groups are on several nodes.
 struct SlowedRanks {
   std::vector<RankFactors> of_rank;
   std::vector<bool> leaves;

@@ -91,7 +91,7 @@ class TrainingReasons {
     add("iterations");
   }
 
-  // What each restart costs on the mean, and what is known of it besides.
+  // Adds a part of the lost time: what each restart costs on the mean, and what else is known of it.
   void add_lost(const char* name, TimePart of, const std::string& known = "") {
     const double seconds = part(of);
     const bool happens = seconds > 0 && estimate_.restarts > 0;

@@ -4,8 +4,8 @@
 
 namespace mirfak {
 
-// What the script of pages shows quantities by (base/units.hpp): `names` of units, `times`, the `words` with which keys
-// end, and the `labels` of figures.
+// The units that the script of pages shows quantities by (base/units.hpp): their `names`, `times`, the `words` with
+// which keys end, and the `labels` of figures.
 nlohmann::ordered_json units_json();
 
 }  // namespace mirfak

@@ -590,15 +590,6 @@ bool is_too_large_for_all(const Job& job, std::span<const StagePlan> plans, cons
   return expected_tasks(job, plans, detail) > kManyTasksOfUnlikeRanks;
 }
 
-// A rank of each class instead, as slow as the slowest.
-LoweringOptions of_slowest(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
-  LoweringOptions out = options;
-  out.by_class = true;
-  out.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
-  out.steps_where_cut = !out.passes_alone && shares_links_where_cut(job, plans);
-  return out;
-}
-
 // Returns the options to lower a program with again whose replicas short links slow unlike; nullopt: it stands.
 std::optional<LoweringOptions> told_apart(const LoweredJob& lowered, const Job& job, std::span<const StagePlan> plans,
                                           std::span<const NetworkLoads::Wire> short_links,
@@ -635,7 +626,11 @@ LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::spa
   LoweringOptions detail = detail_of(job, plans, options);
   if (detail.unfolded && !options.unfolded) detail = in_teams(job, plans, detail);
   const bool unlike = is_too_large_for_all(job, plans, options, detail);
-  if (unlike) detail = of_slowest(job, plans, options);
+  if (unlike) {  // a rank of each class instead, as slow as the slowest
+    detail.unfolded = detail.whole_teams = false;
+    detail.kind_of_replica.clear();
+    detail.by_class = true;
+  }
   check_program_size(job, plans, detail);
   for (;;) {  // ends: kinds only divide, and no job has more of them than replicas
     Lowering lowering(job, blocks, plans, detail);

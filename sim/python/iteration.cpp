@@ -104,7 +104,7 @@ void add_figures(IterationClass& type) {
   }
 }
 
-// What hosts and network draw, which JSON has only where the cluster says anything of its facility.
+// The power of hosts and network, which JSON has only where the cluster says anything of its facility.
 void add_facility(IterationClass& type) {
   const auto add = [&](const char* key, const char* meaning) {
     const std::string signature = fmt::format("def {}(self) -> float | None", key);

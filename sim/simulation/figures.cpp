@@ -1,11 +1,9 @@
 #include "simulation/figures.hpp"
 
-#include "base/error.hpp"
 #include "cost/activity.hpp"
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -291,9 +289,9 @@ std::vector<IterationFigure> all_figures() {
 }  // namespace
 
 FigureValue IterationFigure::value(const FigureInputs& inputs) const {
-  const double computed = number(inputs);
-  const bool known = (!is_known || is_known(inputs)) && std::isfinite(computed);
-  return {this, computed, known, !elsewhere && (!facility || inputs.facility.asked)};
+  FigureValue out = FigureOf::value(inputs);
+  out.asked = !elsewhere && (!facility || inputs.facility.asked);
+  return out;
 }
 
 std::span<const IterationFigure> iteration_figures() {
@@ -301,12 +299,7 @@ std::span<const IterationFigure> iteration_figures() {
   return all;
 }
 
-const IterationFigure& iteration_figure(std::string_view key) {
-  for (const IterationFigure& figure : iteration_figures()) {
-    if (figure.key == key) return figure;
-  }
-  fail_internal(fmt::format("{}: no figure of an iteration", key));
-}
+const IterationFigure& iteration_figure(std::string_view key) { return figure_of(iteration_figures(), key); }
 
 std::vector<FigureValue> figure_values(const IterationResult& result, const Facility& facility) {
   std::vector<FigureValue> out;

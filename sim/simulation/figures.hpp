@@ -4,29 +4,26 @@
 #include "cluster/facility.hpp"
 #include "simulation/iteration.hpp"
 
-#include <functional>
 #include <span>
 #include <vector>
 
 namespace mirfak {
 
-// What a figure of an iteration is computed from.
+// The inputs of figures of an iteration.
 struct FigureInputs {
   const IterationResult& result;
   const Facility& facility;
 };
 
 // A figure of an iteration.
-struct IterationFigure : FigureInfo {
-  // How the figure changes with the iteration's time, all else being equal.
+struct IterationFigure : FigureOf<FigureInputs> {
+  // Says how the figure changes with the iteration's time, all else being equal.
   enum class OverTime : std::uint8_t { same, amount, rate };
   OverTime over_time = OverTime::same;
   bool stored = true;      // traces and sweeps have it
   bool measured = false;   // a measured trace has it too: it follows from the times of tasks and from the job
   bool facility = false;   // asked for where the cluster says anything of its facility
   bool elsewhere = false;  // JSON has it in a table: `activities`
-  std::function<double(const FigureInputs&)> number;
-  std::function<bool(const FigureInputs&)> is_known = {};  // empty: always
 
   FigureValue value(const FigureInputs& inputs) const;
 };

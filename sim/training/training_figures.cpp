@@ -1,9 +1,6 @@
 #include "training/training_figures.hpp"
 
-#include "base/error.hpp"
 #include "cluster/carbon.hpp"
-
-#include <fmt/format.h>
 
 #include <optional>
 #include <utility>
@@ -193,19 +190,11 @@ std::span<const TrainingFigure> training_figures() {
   return all;
 }
 
-const TrainingFigure& training_figure(std::string_view key) {
-  for (const TrainingFigure& figure : training_figures()) {
-    if (figure.key == key) return figure;
-  }
-  fail_internal(fmt::format("{}: no figure of a training", key));
-}
+const TrainingFigure& training_figure(std::string_view key) { return figure_of(training_figures(), key); }
 
 std::vector<FigureValue> training_values(const TrainingPrediction& prediction, const Facility& facility) {
   std::vector<FigureValue> out;
-  for (const TrainingFigure& figure : training_figures()) {
-    const TrainingInputs inputs = {prediction, facility};
-    out.push_back({&figure, figure.number(inputs), !figure.is_known || figure.is_known(inputs)});
-  }
+  for (const TrainingFigure& figure : training_figures()) out.push_back(figure.value({prediction, facility}));
   return out;
 }
 

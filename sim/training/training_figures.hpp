@@ -4,24 +4,20 @@
 #include "cluster/facility.hpp"
 #include "training/prediction.hpp"
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace mirfak {
 
-// What a figure of a whole training is computed from.
+// The inputs of figures of a whole training.
 struct TrainingInputs {
   const TrainingPrediction& prediction;
   const Facility& facility;
 };
 
 // A figure of a whole training; a dot stands before the keys of an object inside ("lost.rework_s").
-struct TrainingFigure : FigureInfo {
-  std::function<double(const TrainingInputs&)> number;
-  std::function<bool(const TrainingInputs&)> is_known = {};  // empty: always
-};
+using TrainingFigure = FigureOf<TrainingInputs>;
 
 // All single figures of a training, in the order in which they are written.
 std::span<const TrainingFigure> training_figures();

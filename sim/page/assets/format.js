@@ -32,7 +32,7 @@ function significant(value, digits = shownDigits) {
   return fixed(shown, Math.min(100, Math.max(0, decimalsOf(shown, digits))));
 }
 
-// What base/units.hpp knows of units, and the labels of figures: {names, times, words, labels}; it comes with the data.
+// All that base/units.hpp knows of units, and the labels of figures: {names, times, words, labels}; it comes with the data.
 let known;
 
 function learn(units) {
