@@ -24,6 +24,7 @@ enum class Activity : std::uint8_t {
 };
 inline constexpr std::size_t kActivities = 11;
 using ActivitySeconds = std::array<double, kActivities>;
+using ActivityFactors = std::array<double, kActivities>;  // how many times as long each part takes
 
 std::string_view name_of(Activity activity);  // "GEMM", "tensor communication", ...
 std::string_view key_of(Activity activity);   // "gemm", "tensor_communication", ...: for JSON and HDF5

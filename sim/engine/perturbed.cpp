@@ -1,27 +1,18 @@
 #include "engine/perturbed.hpp"
 
 #include "base/cancellation.hpp"
+#include "program/rank_factors.hpp"
 #include "program/real_groups.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
 namespace mirfak {
 
 namespace {
-
-double factor_for(Activity activity, const TimeFactors& factors) {
-  const std::optional<std::size_t> factor = time_factor_of(activity);
-  return factor ? factors.*kTimeFactorKeys[*factor].value : 1;
-}
-
-TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
-  return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
-}
 
 // The factors that slow the ranks of a program, and which of its groups are on several nodes.
 struct SlowedRanks {
@@ -30,10 +21,7 @@ struct SlowedRanks {
 };
 
 SlowedRanks each_for_itself(const Program& program, const Cluster& cluster) {
-  SlowedRanks out;
-  for (const ProgramRank& rank : program.ranks) {
-    out.of_rank.push_back(cluster.perturbations().of(static_cast<int>(rank.rank)));
-  }
+  SlowedRanks out{factors_of_ranks(program, cluster), {}};
   for (const Group& group : program.groups) out.leaves.push_back(leaves_node(program, group, cluster));
   return out;
 }
@@ -47,14 +35,7 @@ bool on_several_nodes(const RealGroups::Members& members, const Cluster& cluster
 
 SlowedRanks slowest_of_all(const Program& program, const Job& job, std::span<const StagePlan> plans) {
   RealGroups real(program, job, plans, true);
-  real.number_ranks();
-  SlowedRanks out;
-  out.of_rank.assign(program.ranks.size(), {{0, 0, 0}, 0});
-  for (const ProgramRank& rank : real.cluster_ranks()) {
-    RankFactors& most = out.of_rank[real.standing_for(static_cast<int>(rank.rank))];
-    const RankFactors own = job.cluster.perturbations().of(static_cast<int>(rank.rank));
-    most = {larger(most.time, own.time), std::max(most.port, own.port)};
-  }
+  SlowedRanks out{largest_factors(program, job, plans), {}};
   out.leaves.assign(program.groups.size(), false);
   for (GroupingId id = 0; id < program.groupings.size(); ++id) {
     const Grouping& grouping = program.groupings[id];
@@ -93,6 +74,7 @@ class Perturber {
     CancellationSteps steps;
     for (TaskId task = 0; task < program_.size(); ++task) {
       steps.step();
+      if (program_.class_of(task).slowed) continue;
       const GroupId group = program_.group_of(task);
       const TimeFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
       if (factors == TimeFactors{}) continue;
@@ -116,11 +98,12 @@ class Perturber {
     const auto [known, is_new] = known_.try_emplace({of, factors});
     if (!is_new) return known->second;
     TaskClass out = program_.classes[of];
+    const ActivityFactors longer = by_activity(factors);
     double before = 0;
     double after = 0;
     for (std::size_t i = 0; i < kActivities; ++i) {
       before += out.activity_s[i];
-      after += out.activity_s[i] *= factor_for(static_cast<Activity>(i), factors);
+      after += out.activity_s[i] *= longer[i];
     }
     const double by = before > 0 ? after / before : 1;
     return known->second = {by == 1 ? of : program_.add_class(std::move(out)), by};
@@ -133,14 +116,6 @@ class Perturber {
 };
 
 }  // namespace
-
-bool leaves_node(const Program& program, const Group& group, const Cluster& cluster) {
-  const auto node = [&](std::uint32_t rank) {
-    return cluster.place_of(static_cast<int>(program.ranks[rank].rank)).node;
-  };
-  const int first = node(group.ranks.front());
-  return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::uint32_t rank) { return node(rank) != first; });
-}
 
 Program perturbed(Program program, const Cluster& cluster) {
   const SlowedRanks slowed = each_for_itself(program, cluster);

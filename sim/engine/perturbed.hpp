@@ -9,19 +9,16 @@
 
 namespace mirfak {
 
-// The program as perturbed ranks run it: the same tasks, streams and dependencies, with other durations. A task takes
-// the factors of its rank, what a group does together the largest among its ranks, each for the part of its time that
-// it is about (TaskClass::activity_s); a task that takes longer demands less of links. Of a pass as one task, what
-// communication hides behind compute is taken to stay hidden: detail operators says it exactly. A rank of a folded
-// program has the factors of all that it stands for: see folds() in program/replica_classes.hpp.
-// What leaves a node takes the factor of the slowest port among its ranks besides; such programs are not folded.
+// The program as perturbed ranks run it: the same tasks, streams and dependencies, with other durations. Passes have
+// the factors of their ranks from the start (TaskClass::slowed); any other task takes the factors of its rank, what a
+// group does together the largest among its ranks, each for the part of its time that it is about
+// (TaskClass::activity_s); a task that takes longer demands less of links. A rank of a folded program has the factors
+// of all that it stands for: see folds() in program/replica_classes.hpp. What leaves a node takes the factor of the
+// slowest port among its ranks besides; such programs are not folded.
 Program perturbed(Program program, const Cluster& cluster);
 
 // The same of a folded program whose ranks stand for unlike ones: each has the largest factors among these, so that the
 // iteration is as long as with all of them, or longer.
 Program perturbed_by_slowest(Program program, const Job& job, std::span<const StagePlan> plans);
-
-// Whether the ranks of a group, all of them explicit, are on several nodes.
-bool leaves_node(const Program& program, const Group& group, const Cluster& cluster);
 
 }  // namespace mirfak

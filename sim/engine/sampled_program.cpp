@@ -2,10 +2,11 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "engine/perturbed.hpp"
+#include "program/rank_factors.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -40,11 +41,13 @@ std::string_view name_of(Cause cause) {
   return names[static_cast<std::size_t>(cause)];
 }
 
-SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts)
+SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts,
+                               FoldedPassTimes passes)
     : program_(program),
       perturbations_(cluster.perturbations()),
       together_(acting_together(program)),
-      experts_(std::move(experts)) {
+      experts_(std::move(experts)),
+      passes_(std::move(passes)) {
   for (const TaskClass& described : program.classes) {
     Shares shares;
     double all = 0;
@@ -76,6 +79,64 @@ SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, S
     microbatches_ = std::max(microbatches_, static_cast<std::size_t>(microbatch + 1));
   }
   place_experts();
+  place_passes();
+}
+
+// A place for every group of ranks that run a pass together: rank by rank, where they run it alone.
+void SampledProgram::place_passes() {
+  pass_of_class_.resize(program_.classes.size());
+  std::map<std::uint32_t, std::size_t> of_plan;
+  for (std::size_t i = 0; i < passes_.all().size(); ++i) {
+    const FoldedPass& pass = passes_.all()[i];
+    for (std::size_t task = 0; task < kPassTasks; ++task) {
+      const bool waits = static_cast<PassTask>(task) == PassTask::wait;
+      if (waits && pass.classes[task] == 0) continue;
+      pass_of_class_[pass.classes[task]] = {i, static_cast<PassTask>(task)};
+    }
+    first_place_.push_back(ranks_of_place_.size());
+    place_in_plan_.push_back(of_plan[pass.plan]++);
+    const std::size_t places = pass.meets == kAlone ? program_.ranks.size() : program_.groupings[pass.meets].count;
+    ranks_of_place_.resize(ranks_of_place_.size() + places);
+    for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+      if (program_.ranks[rank].plan == pass.plan) ranks_of_place_[place_of(i, rank)].push_back(rank);
+    }
+  }
+}
+
+std::size_t SampledProgram::place_of(std::size_t pass, std::uint32_t rank) const {
+  const GroupingId meets = passes_.all()[pass].meets;
+  if (meets == kAlone) return first_place_[pass] + rank;
+  const Grouping& grouping = program_.groupings[meets];
+  return first_place_[pass] + grouping.of_rank[rank] - grouping.first;
+}
+
+ActivityFactors SampledProgram::in_passes(std::uint32_t rank, const SampledFactors& factors) const {
+  const SampledFactors::Together& own = factors.of_rank[rank];
+  RankFactors of{own.rank, own.port};
+  for (const TimeFactor& key : kTimeFactorKeys)
+    of.time.*key.value *= own.node.*key.value * factors.iteration.*key.value;
+  return factors_in_passes(of, passes_.leaves().empty() ? LeavesNode{} : passes_.leaves()[rank]);
+}
+
+void SampledProgram::draw_passes(SampledFactors& out) const {
+  if (passes_.all().empty()) return;
+  std::vector<ActivityFactors> of_rank;
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) of_rank.push_back(in_passes(rank, out));
+  std::map<std::pair<std::uint32_t, ActivityFactors>, std::vector<PassTaskTimes>> known;
+  out.passes.resize(ranks_of_place_.size());
+  for (std::size_t i = 0; i < passes_.all().size(); ++i) {
+    const std::size_t end = i + 1 < first_place_.size() ? first_place_[i + 1] : ranks_of_place_.size();
+    for (std::size_t place = first_place_[i]; place < end; ++place) {
+      const std::vector<std::uint32_t>& ranks = ranks_of_place_[place];
+      if (ranks.empty()) continue;
+      ActivityFactors together = of_rank[ranks.front()];
+      for (const std::uint32_t rank : ranks) together = larger(together, of_rank[rank]);
+      const std::uint32_t plan = passes_.all()[i].plan;
+      const auto [found, is_new] = known.try_emplace({plan, together});
+      if (is_new) found->second = passes_.of(plan, together);
+      out.passes[place] = found->second[place_in_plan_[i]];
+    }
+  }
 }
 
 void SampledProgram::place_experts() {
@@ -116,6 +177,7 @@ void SampledProgram::draw(const SampleNumber& sample, SampledFactors& out) const
   draw_groups(out);
   draw_tokens(out);
   draw_experts(out);
+  draw_passes(out);
 }
 
 void SampledProgram::draw_ranks(SampledFactors& out) const {
@@ -248,17 +310,45 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
   return out;
 }
 
-double SampledProgram::factor(TaskId task, const SampledFactors& factors, std::size_t causes) const {
-  const Shares& shares = shares_[program_.task_class[task]];
+// How many times as long a task takes, by these causes.
+double SampledProgram::longer(const Shares& shares, const Factors& by, const Causes& causes) {
   if (shares.rest == 1) return 1;
-  const Factors by = factors_of(task, factors);
   double changed = 0;
   for (const TimeFactor& key : kTimeFactorKeys) {
     double product = 1;
-    for (std::size_t cause = 0; cause < causes; ++cause) product *= by.of[cause].*key.value;
+    for (std::size_t cause = causes.first; cause < causes.last; ++cause) product *= by.of[cause].*key.value;
     changed += shares.of.*key.value * (product - 1);
   }
   return 1 + changed;  // exactly 1 where all factors are
+}
+
+// The same by all causes before `last`. A task of a pass that takes no time without factors: what it takes, by these.
+double SampledProgram::longer(TaskId task, const Factors& by, const SampledFactors& factors, std::size_t last) const {
+  const Shares& shares = shares_[program_.task_class[task]];
+  const std::optional<Picoseconds> of_pass = folded(task, factors);
+  if (!of_pass) return longer(shares, by, {0, last});
+  const auto before = static_cast<double>(std::max<Picoseconds>(1, program_.duration[task]));
+  return static_cast<double>(*of_pass) / before * longer(shares, by, {static_cast<std::size_t>(Cause::jitter), last});
+}
+
+// What a task of a pass takes by rank, node, port and iteration; nullopt: it is of none.
+std::optional<Picoseconds> SampledProgram::folded(TaskId task, const SampledFactors& factors) const {
+  const PassPart& part = pass_of_class_[program_.task_class[task]];
+  if (part.pass == kNoPass) return std::nullopt;
+  const std::size_t place = place_of(part.pass, program_.rank_of(task));
+  return factors.passes[place][static_cast<std::size_t>(part.task)];
+}
+
+Picoseconds SampledProgram::lasting(TaskId task, const SampledFactors& factors) const {
+  const Picoseconds before = program_.duration[task];
+  if (before == 0 && folded(task, factors).value_or(0) == 0) return 0;
+  const double by = longer(task, factors_of(task, factors), factors, kCauses);
+  return static_cast<Picoseconds>(std::llround(by * static_cast<double>(std::max<Picoseconds>(1, before))));
+}
+
+double SampledProgram::slower(TaskId task, const SampledFactors& factors) const {
+  if (program_.duration[task] == 0) return 1;
+  return longer(task, factors_of(task, factors), factors, static_cast<std::size_t>(Cause::tokens));
 }
 
 SampledProgram::Excess SampledProgram::excess(TaskId task, const SampledFactors& factors) const {
@@ -281,6 +371,10 @@ SampledProgram::Excess SampledProgram::excess(TaskId task, const SampledFactors&
       if (cause <= static_cast<std::size_t>(Cause::port)) out.rank[cause] = by.slowest[kind];
     }
   }
+  const double stretched = longer(shares, by, {});
+  const double all = longer(task, by, factors, kCauses);
+  if (stretched == 1 || all == stretched) return out;
+  for (double& own : out.of) own *= (all - 1) / (stretched - 1);
   return out;
 }
 

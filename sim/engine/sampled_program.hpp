@@ -1,11 +1,13 @@
 #pragma once
 
 #include "cluster/cluster.hpp"
+#include "program/folded_passes.hpp"
 #include "program/program.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -56,8 +58,9 @@ struct SampledFactors {
   TimeFactors iteration;  // of all ranks
   std::vector<Together> of_rank;
   std::vector<Together> of_group;
-  std::vector<double> tokens;  // by replica and microbatch
-  std::vector<double> loads;   // of experts, by place: see SampledProgram::expert_place()
+  std::vector<double> tokens;         // by replica and microbatch
+  std::vector<double> loads;          // of experts, by place: see SampledProgram::expert_place()
+  std::vector<PassTaskTimes> passes;  // by place: SampledProgram::place_of()
 };
 
 // A program with explicit ranks, whose tasks take other times in every sample of a cluster's perturbations: the fixed
@@ -67,22 +70,23 @@ struct SampledFactors {
 //   x experts,
 // rank, node and port those of the slowest in its group, where it has one; port of communication that leaves a node;
 // tokens of what belongs to a microbatch, squared for attention, and not of gradients. In a group of several replicas
-// the longest microbatch counts; experts as SampledExperts says.
+// the longest microbatch counts; experts as SampledExperts says. A pass as one task takes what its kernels and
+// collectives make of rank, node, port and iteration (FoldedPassTimes), and of that the rest; two passes beside each
+// other are stretched as a whole.
 class SampledProgram {
  public:
   // The factors of `cluster` must not be in the durations yet.
-  SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts = {});
+  SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts = {},
+                 FoldedPassTimes passes = {});
 
   void draw(const SampleNumber& sample, SampledFactors& out) const;
-  // How much longer a task takes, 1: as without any factors.
-  double factor(TaskId task, const SampledFactors& factors) const { return factor(task, factors, kCauses); }
-  // The same of what slows it: by so much less it takes of links at a time. With more to do it takes as much for
-  // longer.
-  double slower(TaskId task, const SampledFactors& factors) const {
-    return factor(task, factors, static_cast<std::size_t>(Cause::tokens));
-  }
-  // What each cause adds to that: shares in proportion to the logarithms of its factors, so that they sum to
-  // factor() - 1; and whose rank or port it is.
+  // What a task takes.
+  Picoseconds lasting(TaskId task, const SampledFactors& factors) const;
+  // How many times as long what slows it makes it: by so much less it takes of links at a time. With more to do it
+  // takes as much for longer.
+  double slower(TaskId task, const SampledFactors& factors) const;
+  // What each cause adds to the duration, over that: shares in proportion to the logarithms of its factors, which sum
+  // to all that is added; and whose rank or port it is.
   struct Excess {
     std::array<double, kCauses> of{};
     std::array<std::uint32_t, kCauses> rank{};
@@ -100,9 +104,28 @@ class SampledProgram {
   struct Factors {
     std::array<TimeFactors, kCauses> of;
     std::array<std::uint32_t, kTimeFactors> slowest{};
+
+    TimeFactors& at(Cause cause) { return of[static_cast<std::size_t>(cause)]; }
   };
+  // Causes [first, last).
+  struct Causes {
+    std::size_t first = 0;
+    std::size_t last = kCauses;
+  };
+  // A task of a pass that is one task of the device.
+  struct PassPart {
+    std::size_t pass = kNoPass;  // among passes_.all()
+    PassTask task{};
+  };
+  static constexpr std::size_t kNoPass = static_cast<std::size_t>(-1);
   Factors factors_of(TaskId task, const SampledFactors& factors) const;
-  double factor(TaskId task, const SampledFactors& factors, std::size_t causes) const;  // by the first of these
+  static double longer(const Shares& shares, const Factors& by, const Causes& causes);
+  std::optional<Picoseconds> folded(TaskId task, const SampledFactors& factors) const;
+  double longer(TaskId task, const Factors& by, const SampledFactors& factors, std::size_t last) const;
+  void place_passes();
+  std::size_t place_of(std::size_t pass, std::uint32_t rank) const;
+  ActivityFactors in_passes(std::uint32_t rank, const SampledFactors& factors) const;
+  void draw_passes(SampledFactors& out) const;
   TimeFactors tokens_of(TaskId task, const Shares& shares, const SampledFactors& factors) const;
   double drawn(const std::optional<Distribution>& from, const SampleNumber& sample, std::uint32_t purpose,
                std::uint64_t entity) const;
@@ -128,7 +151,12 @@ class SampledProgram {
   std::size_t microbatches_ = 0;                      // one more than the last
   std::size_t replica_count_ = 0;
   SampledExperts experts_;
-  std::size_t chunks_ = 0;       // the most of a stage that has experts
+  std::size_t chunks_ = 0;  // the most of a stage that has experts
+  FoldedPassTimes passes_;
+  std::vector<PassPart> pass_of_class_;
+  std::vector<std::size_t> first_place_;    // of each pass
+  std::vector<std::size_t> place_in_plan_;  // of each pass, among those of its plan
+  std::vector<std::vector<std::uint32_t>> ranks_of_place_;
   std::vector<double> by_load_;  // by task: how much longer it takes for each 1 that its load is above 1
 };
 

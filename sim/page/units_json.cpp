@@ -10,8 +10,13 @@
 
 namespace mirfak {
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
 nlohmann::ordered_json units_json() {
-  using Json = nlohmann::ordered_json;
   Json out = {
       {"names", Json::object()}, {"times", Json::array()}, {"words", Json::object()}, {"labels", Json::object()}};
   for (std::size_t i = 0; i < kNumberOfUnits; ++i) {

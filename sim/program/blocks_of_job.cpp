@@ -662,6 +662,20 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   return out;
 }
 
+const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return block.forward;
+    case Pass::Kind::backward_input:
+      return block.split.inputs;
+    case Pass::Kind::backward_weight:
+      return block.split.weights;
+    case Pass::Kind::backward:
+      break;
+  }
+  return block.backward;
+}
+
 const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind) {
   switch (kind) {
     case Pass::Kind::forward:

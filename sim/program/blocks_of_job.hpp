@@ -130,6 +130,7 @@ struct BlockBodies {
   double visible_flop = 0;              // the same without what attention's masks hide, where kernels leave it out
   double settled_clock = 1;             // the share of the full clock that it is priced at, but for a clock that is set
 };
+const Body& body_of(const BlockBodies& block, Pass::Kind kind);
 const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind);
 // `halves`: backward in two as well.
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves = false);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace mirfak {
@@ -24,20 +25,24 @@ struct Clocks {
   Picoseconds host = 0;
 };
 
+BodyStepTimes times_of(const BodyStep& step) { return {step.device, step.held, step.host, step.host_behind}; }
+
 // When each step ends; `clocks.host` becomes when the host is free again. Without `host_waits` it waits for nothing.
-std::vector<Picoseconds> ends(const Body& body, Clocks& clocks, bool host_waits) {
+template <class TimesOf>
+std::vector<Picoseconds> ends(const Body& body, const TimesOf& times_of_step, Clocks& clocks, bool host_waits) {
   std::vector<Picoseconds> end(body.steps.size());
   std::array<Picoseconds, kStreamKinds> free{};
   free.fill(clocks.device);
   Picoseconds& host = clocks.host;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
+    const BodyStepTimes times = times_of_step(i);
     if (host_waits && step.host_waits) host = std::max(host, free[static_cast<std::size_t>(StreamKind::compute)]);
-    host += step.host;
+    host += times.host;
     Picoseconds start = std::max(free[static_cast<std::size_t>(step.stream)], host);
     for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
-    end[i] = free[static_cast<std::size_t>(step.stream)] = start + step.device;
-    host += step.host_behind;
+    end[i] = free[static_cast<std::size_t>(step.stream)] = start + times.device;
+    host += times.host_behind;
   }
   return end;
 }
@@ -94,23 +99,57 @@ BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelC
   return step;
 }
 
-FoldedBody fold(const Body& body) {
-  FoldedBody out;
+Picoseconds slowed(Picoseconds time, double by) {
+  return by == 1 ? time : static_cast<Picoseconds>(std::llround(static_cast<double>(time) * by));
+}
+
+BodyStepTimes slowed_times(const BodyStep& step, const ActivityFactors& factors) {
+  const double of_host = factors[static_cast<std::size_t>(Activity::host)];
+  const Picoseconds held = slowed(step.held, of_host);
+  const Picoseconds working = slowed(step.device - step.held, factors[static_cast<std::size_t>(step.activity)]);
+  return {working + held, held, slowed(step.host, of_host), slowed(step.host_behind, of_host)};
+}
+
+namespace {
+
+struct FoldedTimes {
+  FoldedBody body;
+  std::vector<Picoseconds> undelayed;  // when each step ends whose host is never late
+  Picoseconds stall = 0;               // of the device, for a host that has waited for it
+};
+
+template <class TimesOf>
+FoldedTimes fold_by(const Body& body, const TimesOf& times_of_step) {
+  FoldedTimes out;
   Clocks without_host{0, kLongAgo};
-  const std::vector<Picoseconds> undelayed = ends(body, without_host, false);
-  out.device = last_of(undelayed);
+  out.undelayed = ends(body, times_of_step, without_host, false);
+  out.body.device = last_of(out.undelayed);
   const bool waits =
       std::any_of(body.steps.begin(), body.steps.end(), [](const BodyStep& step) { return step.host_waits; });
-  Picoseconds stall = 0;  // of the device, for a host that has waited for it
   if (waits) {
     Clocks early_host{0, kLongAgo};
-    stall = last_of(ends(body, early_host, true)) - out.device;
-    out.waited = early_host.host;
+    out.stall = last_of(ends(body, times_of_step, early_host, true)) - out.body.device;
+    out.body.waited = early_host.host;
   }
-  out.device += stall;
+  out.body.device += out.stall;
   Clocks early_device{kLongAgo, 0};
-  out.lead = std::max<Picoseconds>(0, last_of(ends(body, early_device, true)) - out.device);
-  out.host = early_device.host;
+  out.body.lead = std::max<Picoseconds>(0, last_of(ends(body, times_of_step, early_device, true)) - out.body.device);
+  out.body.host = early_device.host;
+  return out;
+}
+
+}  // namespace
+
+FoldedBody fold_times(const Body& body, const ActivityFactors& factors) {
+  std::vector<BodyStepTimes> times;
+  times.reserve(body.steps.size());
+  for (const BodyStep& step : body.steps) times.push_back(slowed_times(step, factors));
+  return fold_by(body, [&](std::size_t i) { return times[i]; }).body;
+}
+
+FoldedBody fold(const Body& body) {
+  FoldedTimes times = fold_by(body, [&](std::size_t i) { return times_of(body.steps[i]); });
+  FoldedBody& out = times.body;
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) out.kernels += step.device;
     out.flop += step.flop;
@@ -118,8 +157,8 @@ FoldedBody fold(const Body& body) {
     out.bytes += step.bytes;
     out.energy_j += step.energy_j;
   }
-  out.activity_s = activities(body, undelayed);
-  out.activity_s[static_cast<std::size_t>(Activity::host)] += to_seconds(stall);
+  out.activity_s = activities(body, times.undelayed);
+  out.activity_s[static_cast<std::size_t>(Activity::host)] += to_seconds(times.stall);
   return out;
 }
 

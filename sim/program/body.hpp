@@ -34,6 +34,17 @@ struct BodyStep {
 // A kernel on the compute stream; what the host takes to issue it is left to the caller.
 BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelCost& cost);
 
+// How long a step keeps its stream and the host, with factors: a collective by those of what it exchanges, the host by
+// its own.
+struct BodyStepTimes {
+  Picoseconds device = 0;
+  Picoseconds held = 0;  // of `device`, as in BodyStep
+  Picoseconds host = 0;
+  Picoseconds host_behind = 0;
+};
+BodyStepTimes slowed_times(const BodyStep& step, const ActivityFactors& factors);
+Picoseconds slowed(Picoseconds time, double by);
+
 // The ordered kernels and collectives of one block's forward or backward pass. When a body starts, all its device
 // streams are free; it has ended when all its steps have.
 struct Body {
@@ -67,6 +78,8 @@ struct FoldedBody {
 };
 
 FoldedBody fold(const Body& body);
+// Folds a body whose steps take slowed_times(), its constants of time alone.
+FoldedBody fold_times(const Body& body, const ActivityFactors& factors);
 void append(FoldedBody& body, const FoldedBody& next);   // `next` runs behind it
 FoldedBody repeated(const FoldedBody& body, int times);  // times >= 0
 

@@ -12,7 +12,9 @@
 #include "program/data_parallel.hpp"
 #include "program/lowered_passes.hpp"
 #include "program/pass_parts.hpp"
+#include "program/perturbed_work.hpp"
 #include "program/program_size.hpp"
+#include "program/rank_factors.hpp"
 #include "program/replica_classes.hpp"
 #include "program/replica_kinds.hpp"
 #include "program/replica_teams.hpp"
@@ -33,6 +35,17 @@
 namespace mirfak {
 
 namespace {
+
+// Beyond these, ranks that short links slow unlike are not told apart, nor, beyond more, ranks whose factors differ: an
+// answer would take minutes, and many GB.
+constexpr double kManyTasks = 4e6;
+constexpr double kManyTasksOfUnlikeRanks = 1U << 24U;
+// Beyond these, passes of ranks whose factors differ are not written in steps: an answer would take seconds.
+constexpr double kManyTasksInSteps = 4e5;
+
+bool is_perturbed(const Job& job, const LoweringOptions& options) {
+  return !job.cluster.perturbations().empty() && !options.for_samples;
+}
 
 bool overlaps_replicas(const DataParallelPlan& plan) {
   return plan.gathers_in_passes() || plan.gather == DataParallelPlan::Gather::first_forward ||
@@ -92,6 +105,8 @@ class Lowering {
     for (const StagePlan& plan : plans) {
       if (options.steps_where_cut) uncut_.emplace_back(program_, groups_, job, blocks.at(plan.stage), plan, alone);
     }
+    uncut_options_ = options.steps_where_cut ? alone : options;
+    if (is_perturbed(job, options)) add_factors();
   }
 
   LoweredJob run() {
@@ -101,8 +116,9 @@ class Lowering {
     const SharedNetwork network = options_.all_links
                                       ? SharedNetwork{true, all_routes_of(cluster)}
                                       : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
+    FoldedPasses passes = options_.for_samples ? folded_passes() : FoldedPasses{};
     NetworkLoads loads = network_loads(program_, job_, plans_, network, !options_.unfolded);
-    return {std::move(program_), std::move(loads)};
+    return {std::move(program_), std::move(loads), std::move(passes)};
   }
   std::vector<TaskId> take_begins() { return std::move(begins_); }
 
@@ -127,6 +143,11 @@ class Lowering {
   const StageWork& uncut(int stage, int replica_class) const {
     return (uncut_.empty() ? work_ : uncut_)[teams_.index(stage, replica_class)];
   }
+  void add_factors();
+  FoldedPasses folded_passes();
+  // The same as the ranks of a replica run it; `select` says which pass or part.
+  template <class Select>
+  TeamWork of_team(int stage, int replica, const StageWork& as_priced, const Select& select);
   PlanState& state(int stage, int replica_class) { return states_[teams_.index(stage, replica_class)]; }
 
   const DataParallelPlan& data_parallel(int stage) const { return data_parallel_[static_cast<std::size_t>(stage)]; }
@@ -190,6 +211,8 @@ class Lowering {
   ReplicaWriter data_;
   std::deque<StageWork> work_;  // of each plan
   std::deque<StageWork> uncut_;
+  LoweringOptions uncut_options_;
+  std::optional<PerturbedWork> perturbed_;
   std::vector<PlanState> states_;
   std::vector<TaskId> begins_;              // LoweredPasses
   std::vector<TaskId> transfer_waits_for_;  // of the transfer that is written: there are millions
@@ -207,6 +230,52 @@ void Lowering::reserve(std::span<const StagePlan> plans) {
     tasks += (tasks_per_pass * plan.order.size() + tasks_per_step) * ranks;
   }
   program_.reserve(tasks, classes_per_plan * plans.size());
+}
+
+void Lowering::add_factors() {
+  const bool largest = !options_.factors.empty();
+  const std::vector<RankFactors> of_ranks = largest ? options_.factors : factors_of_ranks(program_, job_.cluster);
+  const bool ports = std::any_of(of_ranks.begin(), of_ranks.end(), [](const RankFactors& of) { return of.port != 1; });
+  const std::vector<LeavesNode> leaves =
+      ports && !largest ? exchanges_that_leave(program_, groups_, job_)
+                        : std::vector<LeavesNode>(of_ranks.size(), largest ? all_leave() : LeavesNode{});
+  std::vector<ActivityFactors> in_passes;
+  for (std::size_t i = 0; i < of_ranks.size(); ++i) in_passes.push_back(factors_in_passes(of_ranks[i], leaves[i]));
+  LoweringOptions in_steps = options_;
+  in_steps.passes_in_steps = true;
+  const bool small = !largest && expected_tasks(job_, plans_, in_steps) < kManyTasksInSteps;
+  const bool links = routes_of(job_.network()) != nullptr;
+  perturbed_.emplace(program_, groups_, job_, blocks_, in_passes,
+                     !small  ? WrittenInSteps::none
+                     : links ? WrittenInSteps::all
+                             : WrittenInSteps::unlike);
+}
+
+FoldedPasses Lowering::folded_passes() {
+  FoldedPasses out;
+  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+    for (const std::deque<StageWork>* works : {&work_, &uncut_}) {
+      if (works->empty()) continue;
+      for (FoldedPass& pass : (*works)[plan].folded_passes()) {
+        pass.plan = plan;
+        out.all.push_back(std::move(pass));
+      }
+    }
+  }
+  const Perturbations& perturbations = job_.cluster.perturbations();
+  if (!perturbations.ports.empty() || perturbations.drawn_ports) {
+    out.leaves = exchanges_that_leave(program_, groups_, job_);
+  }
+  return out;
+}
+
+template <class Select>
+TeamWork Lowering::of_team(int stage, int replica, const StageWork& as_priced, const Select& select) {
+  if (!perturbed_) return select(as_priced);
+  const bool cut = &as_priced == &work(stage, teams_.class_of(stage, replica));
+  return perturbed_->of(teams_.team(stage, replica),
+                        {plan(stage, teams_.class_of(stage, replica)), as_priced, cut ? options_ : uncut_options_},
+                        select);
 }
 
 bool Lowering::contends(std::span<const StagePlan> plans) const {
@@ -269,14 +338,20 @@ const Pass* Lowering::partner(int stage, int replica_class) {
 
 void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
   const Pass first = next(stage, replica_class);
-  const StageWork::PairWork& pair = uncut(stage, replica_class).pair(first, second);
+  const StageWork& both = uncut(stage, replica_class);
   for (const int replica : teams_.replicas_of(stage, replica_class)) {
     prepare(stage, replica, first);
     prepare(stage, replica, second);
   }
   for (const int replica : teams_.replicas_of(stage, replica_class)) {
     begin_pass();
-    teams_.team(stage, replica).run_pair(pair.first, first.microbatch, pair.second, second.microbatch);
+    const auto half = [&](bool ahead) {
+      return of_team(stage, replica, both, [first, second, ahead](const StageWork& work) -> const PassWork& {
+        const StageWork::PairWork& pair = work.pair(first, second);
+        return ahead ? pair.first : pair.second;
+      });
+    };
+    teams_.team(stage, replica).run_pair(half(true), first.microbatch, half(false), second.microbatch);
   }
   finish(stage, replica_class);
   finish(stage, replica_class);
@@ -332,7 +407,8 @@ bool Lowering::emit_whole(int stage) {
       for (const int replica : teams_.replicas_of(stage, own)) prepare(stage, replica, pass);
       for (const int replica : teams_.replicas_of(stage, own)) {
         begin_pass();
-        teams_.team(stage, replica).run(uncut(stage, own).pass(pass), pass.microbatch);
+        const auto select = [pass](const StageWork& work) -> const PassWork& { return work.pass(pass); };
+        teams_.team(stage, replica).run(of_team(stage, replica, uncut(stage, own), select), pass.microbatch);
       }
       finish(stage, own);
     }
@@ -404,7 +480,8 @@ void Lowering::run_part(int stage, int replica, std::size_t part, std::span<cons
     writer.device_waits_for(lane, gathered[static_cast<std::size_t>(replica) * writer.lanes() + lane]);
   }
   begin_pass();
-  writer.run(work(stage, own).parts(pass)[part].pass, pass.microbatch);
+  const auto select = [&pass, part](const StageWork& of) -> const PassWork& { return of.parts(pass)[part].pass; };
+  writer.run(of_team(stage, replica, work(stage, own), select), pass.microbatch);
 }
 
 void Lowering::wait_for_reduction(int stage) {
@@ -538,11 +615,6 @@ bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
   return !replicas.gathers_in_passes() && replicas.reduce != DataParallelPlan::Reduce::every_backward;
 }
 
-// Beyond these, ranks that short links slow unlike are not told apart, nor, beyond more, ranks whose factors differ: an
-// answer would take minutes, and many GB.
-constexpr double kManyTasks = 4e6;
-constexpr double kManyTasksOfUnlikeRanks = 1U << 24U;
-
 LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
   LoweringOptions detail = options;
   detail.whole_teams = false;
@@ -616,6 +688,9 @@ LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<co
     detail.kind_of_replica = like->kind_of_replica;
     detail.whole_teams = like->whole_teams;
     detail.unfolded = like->ranks.size() == static_cast<std::size_t>(job.strategy.ranks());
+    if (like->slowest_stands_for_others && is_perturbed(job, detail)) {
+      detail.factors = largest_factors(*like, job, plans);
+    }
   }
   check_program_size(job, plans, detail);
   return Lowering(job, blocks, plans, detail).run();
@@ -639,11 +714,17 @@ LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::spa
         share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
     std::optional<LoweringOptions> again = told_apart(lowered, job, plans, short_links, detail);
     const bool slowest = again && expected_tasks(job, plans, *again) > kManyTasks;
-    if (!again || slowest) {
-      lowered.program.slowest_stands_for_others = slowest || unlike;
-      return {std::move(lowered.program), lowering.take_begins()};
+    if (again && !slowest) {
+      detail = std::move(*again);
+      continue;
     }
-    detail = std::move(*again);
+    const bool stands_for_others = slowest || unlike;
+    if (stands_for_others && detail.factors.empty() && is_perturbed(job, detail)) {
+      detail.factors = largest_factors(lowered.program, job, plans);
+      continue;
+    }
+    lowered.program.slowest_stands_for_others = stands_for_others;
+    return {std::move(lowered.program), lowering.take_begins()};
   }
 }
 

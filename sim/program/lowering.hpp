@@ -1,11 +1,13 @@
 #pragma once
 
+#include "program/folded_passes.hpp"
 #include "program/job.hpp"
 #include "program/network_loads.hpp"
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
@@ -27,10 +29,17 @@ struct LoweringOptions {
   // Such a pass is one task all the same where no collectives of replicas cut it: for jobs whose passes share the
   // network with nothing else.
   bool steps_where_cut = false;
+  // Every pass in steps: kernels between two of its collectives as one, and each of these.
+  bool passes_in_steps = false;
+  // Passes without the factors that cluster.perturbations gives ranks, for samples, which draw others: LoweredJob says
+  // how long passes take with these. Else they have them, and TaskClass::slowed says so.
+  bool for_samples = false;
+  // The factors of the program's ranks, in their order, where each stands for unlike ones; empty: those of each.
+  std::vector<RankFactors> factors = {};
   // All links of the network, also those that nothing can make short of capacity: slower, and no task runs otherwise.
   bool all_links = false;
 
-  bool whole_passes() const { return !operators && passes_alone; }
+  bool whole_passes() const { return !operators && !passes_in_steps && passes_alone; }
   bool folded() const { return !unfolded && !whole_teams; }  // a rank stands for all of its team
 };
 
@@ -60,7 +69,8 @@ Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const Stage
 // The same without links, and what it would take of them: for jobs that share a network (joint_program.hpp).
 struct LoweredJob {
   Program program;
-  NetworkLoads loads;  // of routes that are good until the thread asks for those of another cluster
+  NetworkLoads loads;        // of routes that are good until the thread asks for those of another cluster
+  FoldedPasses passes = {};  // with LoweringOptions::for_samples
 };
 // `like`: a program of the job, whose ranks it has; null: those that the options ask for.
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

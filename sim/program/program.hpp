@@ -100,7 +100,8 @@ struct TaskClass {
   FlowPattern flows = FlowPattern::none;  // of collectives and transfers: which messages cross the network
   double network_bytes_per_s = 0;         // ... and what a rank (of a transfer, a sender) sends of these
   std::uint32_t traffic = kNoTraffic;     // what it takes of shared links: see Program::traffic_of
-  TaskWork work;  // of kernels (detail: operators), collectives, transfers and the optimizer step
+  bool slowed = false;  // its tasks take what the factors of the ranks that run them make of it (cluster.perturbations)
+  TaskWork work;        // of kernels (detail: operators), collectives, transfers and the optimizer step
 };
 
 struct Stream {

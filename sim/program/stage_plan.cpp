@@ -256,10 +256,9 @@ FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
 
 FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
   FoldedBody out;
-  const int blocks = chunk.blocks();
   if (first == 0) out.host = out.lead = pass_host;
   for (int i = first; i < last; ++i) {
-    append(out, folded_pass(bodies_of(chunk.block(is_forward(kind) ? i : blocks - 1 - i)), kind));
+    append(out, folded_pass(bodies_of(chunk.in_pass(i, kind)), kind));
   }
   return out;
 }

@@ -52,6 +52,8 @@ struct ChunkPlan {
   int blocks() const;
   // Of the block at `index` in forward order, 0 <= index < blocks().
   BlockId block(int index) const { return run_of(index).block; }
+  // The same in the order in which a pass runs them.
+  BlockId in_pass(int index, Pass::Kind kind) const { return block(is_forward(kind) ? index : blocks() - 1 - index); }
   double parameters_of(int index) const { return run_of(index).parameters; }
   HeldParameters held_by(int index) const {
     const BlockRun& run = run_of(index);

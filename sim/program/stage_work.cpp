@@ -5,6 +5,7 @@
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
+#include "program/slowed_plan.hpp"
 
 #include <algorithm>
 
@@ -43,20 +44,6 @@ std::vector<const BlockStep*> steps_in(const PartitionedBlock& block, Pass::Kind
   return out;
 }
 
-const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
-  switch (kind) {
-    case Pass::Kind::forward:
-      return block.forward;
-    case Pass::Kind::backward_input:
-      return block.split.inputs;
-    case Pass::Kind::backward_weight:
-      return block.split.weights;
-    case Pass::Kind::backward:
-      break;
-  }
-  return block.backward;
-}
-
 // The blocks beside each other at one place of two passes; -1: one of the passes has ended.
 std::pair<BlockId, BlockId> blocks_of_pair(const ChunkPlan& ahead, const ChunkPlan& back, int place) {
   return {place < ahead.blocks() ? ahead.block(place) : -1,
@@ -73,8 +60,15 @@ MeshAxisSet team_axes(const Strategy& strategy) {
 }  // namespace
 
 StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
-                     const StagePlan& plan, const LoweringOptions& options)
-    : program_(program), groups_(groups), job_(job), blocks_(blocks), plan_(plan), options_(options) {
+                     const StagePlan& plan, const LoweringOptions& options, const SlowedPlan* slowed)
+    : program_(program),
+      groups_(groups),
+      job_(job),
+      blocks_(blocks),
+      as_priced_(plan),
+      plan_(slowed != nullptr ? slowed->plan : plan),
+      factors_(slowed != nullptr ? &slowed->factors : nullptr),
+      options_(options) {
   std::vector<Pass::Kind> kinds = {Pass::Kind::forward, Pass::Kind::backward};
   if (schedule_of(job.strategy.schedule).splits) {
     kinds.insert(kinds.end(), {Pass::Kind::backward_input, Pass::Kind::backward_weight});
@@ -93,10 +87,19 @@ StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const
     const PairKey key{plan.order[i].chunk, second.chunk, second.kind};
     if (!pairs_.contains(key)) pairs_.emplace(key, make_pair(plan.order[i], second));
   }
-  const FoldedBody step = optimizer_body(job, plan);
+  if (slowed == nullptr) describe_optimizer();
+}
+
+void StageWork::describe_optimizer() {
+  const FoldedBody step = optimizer_body(job_, plan_);
   optimizer_ = describe(step, device_class(step, TaskKind::optimizer, "optimizer step", -1));
-  program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
-  if (!options.folded()) optimizer_.meets = groups.over(team_axes(job.strategy), job.strategy);
+  program_.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
+  if (!options_.folded()) optimizer_.meets = groups_.over(team_axes(job_.strategy), job_.strategy);
+}
+
+ClassId StageWork::add_class(TaskClass of) {
+  of.slowed = factors_ != nullptr;
+  return program_.add_class(std::move(of));
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
@@ -155,14 +158,16 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskClass device) {
   host.activity_s[static_cast<std::size_t>(Activity::host)] = to_seconds(folded.host);
   PassWork work;
   work.folded = folded;
-  work.task_class = program_.add_class(std::move(device));
+  work.task_class = add_class(std::move(device));
   if (folded.host_waits()) {
     TaskClass wait = host;
     wait.name = "wait in " + program_.classes[work.task_class].name;
     wait.activity_s = folded.activity_s;  // as long as what it waits for
-    work.wait_class = program_.add_class(std::move(wait));
+    work.wait_class = add_class(std::move(wait));
   }
-  work.issue_class = program_.add_class(std::move(host));
+  if (options_.for_samples) work.lead_class = add_class(host);
+  work.issue_class = add_class(std::move(host));
+  if (!options_.for_samples) work.lead_class = work.issue_class;
   return work;
 }
 
@@ -170,8 +175,7 @@ void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first
   if (options_.whole_passes() && work.folded.is_one_task()) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
-    const int in_forward_order = is_forward(kind) ? i : blocks.blocks() - 1 - i;
-    work.bodies.push_back(&steps_of(blocks.block(in_forward_order), kind, chunk));
+    work.bodies.push_back(&steps_of(blocks.in_pass(i, kind), kind, chunk));
   }
 }
 
@@ -191,6 +195,29 @@ std::vector<StageWork::StepOf> StageWork::steps_of(const PartitionedBlock& block
   return out;
 }
 
+std::vector<FoldedPass> StageWork::folded_passes() const {
+  std::vector<FoldedPass> out;
+  const auto add = [&](const PassWork& work, Pass::Kind kind, int chunk, int first, int last, const Body* around) {
+    if (!work.bodies.empty()) return;
+    out.push_back({kind,
+                   chunk,
+                   first,
+                   last,
+                   around != nullptr ? *around : Body{},
+                   work.meets,
+                   {work.lead_class, work.issue_class, work.task_class, work.wait_class}});
+  };
+  for (std::size_t of = 0; of < whole_.size(); ++of) {
+    const auto kind = static_cast<Pass::Kind>(of);
+    for (std::size_t at = 0; at < whole_[of].size(); ++at) {
+      const auto chunk = static_cast<int>(at);
+      add(whole_[of][at], kind, chunk, 0, plan_.chunks[at].blocks(), nullptr);
+      for (const PartWork& part : parts_[of][at]) add(part.pass, kind, chunk, part.first, part.last, part.around);
+    }
+  }
+  return out;
+}
+
 const StageWork::PairWork& StageWork::pair(const Pass& forward, const Pass& backward) const {
   return pairs_.at({forward.chunk, backward.chunk, backward.kind});
 }
@@ -205,8 +232,9 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   const Body none;
   for (int i = 0; i < std::max(ahead.blocks(), back.blocks()); ++i) {
     const auto [first, second] = blocks_of_pair(ahead, back, i);
-    paired.push_back(pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
-                                 second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind)));
+    paired.push_back(pair_bodies(first < 0 ? none : as_priced_.bodies_of(first).forward,
+                                 second < 0 ? none : body_of(as_priced_.bodies_of(second), backward.kind)));
+    if (factors_ != nullptr) paired.back().body = slowed(std::move(paired.back().body), *factors_);
     append(whole, fold(paired.back().body));
   }
   // Each has its share of the time; the host's work is that of both.
@@ -273,7 +301,7 @@ MeshAxisSet StageWork::axes_of(int chunk, Pass::Kind kind, int first, int last) 
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   MeshAxisSet axes;
   for (int i = first; i < last; ++i) {
-    const BlockId block = blocks.block(is_forward(kind) ? i : blocks.blocks() - 1 - i);
+    const BlockId block = blocks.in_pass(i, kind);
     const auto [known, is_new] = axes_by_block_.try_emplace({block, kind});
     for (const BlockStep* step : is_new ? steps_in(blocks_.of(block), kind) : std::vector<const BlockStep*>{}) {
       if (step->kind == BlockStep::Kind::collective) known->second.insert(step->over);
@@ -313,7 +341,7 @@ const PassWork::Steps& StageWork::describe_steps(const Body& body, const Origins
   PassWork::Steps steps;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
-    steps.push_back({program_.add_class(describe_step(step, origins.step(i))), &step, origins.second(i)});
+    steps.push_back({add_class(describe_step(step, origins.step(i))), &step, origins.second(i)});
   }
   return steps_.emplace_back(std::move(steps));
 }
@@ -329,11 +357,11 @@ PassWork::Steps StageWork::describe_runs(const Body& body, const Origins& origin
     const PassOf& pass = origins.passes[second ? 1 : 0];
     ClassId task_class = 0;
     if (step.stream == StreamKind::compute) {
-      task_class = program_.add_class(pass_class(run.folded, pass.kind, pass.chunk));
+      task_class = add_class(pass_class(run.folded, pass.kind, pass.chunk));
     } else {
       TaskClass described = describe_step(step, origins.step(run.first));
       described.chunk = pass.chunk;
-      task_class = program_.add_class(std::move(described));
+      task_class = add_class(std::move(described));
     }
     steps.push_back({task_class, &step, second});
   }
@@ -350,9 +378,12 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     FoldedBody folded = plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
     const Body* copies = nullptr;
     Body around = replica_copies(job_, plan_.costs, piece);
-    const double kernels_s = to_seconds(folded.device + fold(around).device);
+    const FoldedBody priced =
+        as_priced_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
+    const double kernels_s = to_seconds(priced.device + fold(around).device);
     const double lost_s = lost_to_collectives(collectives_beside(replicas, chunk, collectives, i), kernels_s);
     if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
+    if (factors_ != nullptr) around = slowed(std::move(around), *factors_);
     if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));
       append(folded, fold(*copies));
@@ -364,7 +395,7 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     if (!options_.whole_passes() && copies != nullptr) {
       work.bodies.push_back(&describe_steps(*copies, {{PassOf{kind, chunk}, PassOf{}}, {}, {}}));
     }
-    parts.push_back({std::move(work), piece.gathers, piece.reduces});
+    parts.push_back({std::move(work), piece.gathers, piece.reduces, piece.first, piece.last, copies});
   }
   return parts;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "program/folded_passes.hpp"
 #include "program/lowering.hpp"
 #include "program/paired_bodies.hpp"
 #include "program/program.hpp"
+#include "program/rank_factors.hpp"
 #include "program/rank_groups.hpp"
 #include "program/stage_plan.hpp"
 #include "program/team_writer.hpp"
@@ -23,18 +25,31 @@ struct PartWork {
   PassWork pass;
   HeldParameters gathers;  // parameters that must have been gathered when it starts, on one rank
   HeldParameters reduces;  // parameters whose gradients are complete when it ends
+  // The blocks [first, last) of the pass, and kernels around its collectives over replicas; null: none.
+  int first = 0;
+  int last = 0;
+  const Body* around = nullptr;
+};
+
+// A plan as ranks with factors run its passes.
+struct SlowedPlan {
+  ActivityFactors factors;
+  StagePlan plan;  // slowed(), by these
 };
 
 // What a stage's ranks run, with the task classes that describe it. Computed once per stage.
 class StageWork {
  public:
-  // Adds the stage's classes to `program`. References must outlive this.
+  // Adds the stage's classes to `program`. `slowed`: for ranks with factors, what these make of the plan. References
+  // must outlive this.
   StageWork(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks, const StagePlan& plan,
-            const LoweringOptions& options);
+            const LoweringOptions& options, const SlowedPlan* slowed = nullptr);
 
   const PassWork& pass(const Pass& pass) const;
   // The same pass between its collectives over replicas; empty where it has none inside.
   const std::vector<PartWork>& parts(const Pass& pass) const;
+  // Those that are one task each; not pairs.
+  std::vector<FoldedPass> folded_passes() const;
   // A forward and a backward pass that run beside each other, written as one behind the other: together they take as
   // long as the pair, and what they make leaves when both have ended. At detail "operators" the first has the kernels
   // of both, each with the pass that it is of.
@@ -53,6 +68,8 @@ class StageWork {
   MeshAxisSet axes_of(int chunk, Pass::Kind kind, int first, int last);
   TaskClass pass_class(const FoldedBody& folded, Pass::Kind kind, int chunk) const;
   TaskClass device_class(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) const;
+  void describe_optimizer();
+  ClassId add_class(TaskClass of);
   PassWork describe(const FoldedBody& folded, TaskClass device);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
   const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind, int chunk);
@@ -87,7 +104,9 @@ class StageWork {
   RankGroups& groups_;
   const Job& job_;
   const ShardedBlocks& blocks_;
+  const StagePlan& as_priced_;
   const StagePlan& plan_;
+  const ActivityFactors* factors_;  // that the passes of the plan have; null: none
   LoweringOptions options_;
   std::list<PassWork::Steps> steps_;                      // stable addresses, as are those of
   std::list<Body> paired_;                                // ... and bodies of two passes

@@ -64,27 +64,27 @@ TaskId TeamWriter::transfer(std::size_t lane, StreamKind stream, ClassId of, Pic
   return add(lanes_[lane], stream, of, lasting, after, microbatch);
 }
 
-void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
+void TeamWriter::run(const TeamWork& work, std::int32_t microbatch) {
   begin_pass();
-  if (work.bodies.empty()) {
-    run_folded({work, microbatch}, {work, microbatch});
+  const Running pass{work, microbatch};
+  if (work.of_lane(0).bodies.empty()) {
+    run_folded(pass, pass);
   } else {
-    begin_on_host(work, microbatch);
-    const Issued issued{work.issue_class, microbatch};
-    run_bodies(work, {issued, issued});
+    begin_on_host(pass);
+    run_bodies({pass, pass});
   }
   end_pass();
 }
 
-void TeamWriter::run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second,
+void TeamWriter::run_pair(const TeamWork& first, std::int32_t microbatch, const TeamWork& second,
                           std::int32_t its_microbatch) {
   begin_pass();
-  if (first.bodies.empty()) {
-    run_folded({first, microbatch}, {second, its_microbatch});
+  const Pair passes{Running{first, microbatch}, Running{second, its_microbatch}};
+  if (first.of_lane(0).bodies.empty()) {
+    run_folded(passes[0], passes[1]);
   } else {
-    begin_on_host(first, microbatch);
-    begin_on_host(second, its_microbatch);
-    run_bodies(first, {Issued{first.issue_class, microbatch}, Issued{second.issue_class, its_microbatch}});
+    for (const Running& pass : passes) begin_on_host(pass);
+    run_bodies(passes);
   }
   end_pass();
 }
@@ -102,27 +102,37 @@ void TeamWriter::end_pass() {
   }
 }
 
-void TeamWriter::run_bodies(const PassWork& work, const IssuedOfPair& issued_of) {
-  for (const PassWork::Steps* steps : work.bodies) run_body(*steps, issued_of);
+void TeamWriter::run_bodies(const Pair& passes) {
+  const std::size_t bodies = passes[0].work.of_lane(0).bodies.size();
+  for (std::size_t body = 0; body < bodies; ++body) run_body(passes, body);
 }
 
-void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
-  if (work.host_first <= 0) return;
-  for (Lane& lane : lanes_) {
-    add(lane, StreamKind::host, work.issue_class, work.host_first, lane.host_waits, microbatch);
+void TeamWriter::begin_on_host(const Running& pass) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const PassWork& work = pass.work.of_lane(i);
+    if (work.host_first <= 0) continue;
+    Lane& lane = lanes_[i];
+    add(lane, StreamKind::host, work.issue_class, work.host_first, lane.host_waits, pass.microbatch);
     lane.host_waits.clear();
   }
 }
 
-// Writes the host's work that does not wait for the device: `lead`, and then the rest.
-void TeamWriter::hand_on(const Folded& first, const Folded& behind) {
-  const FoldedBody& body = first.work.folded;
-  const Picoseconds rest = body.host - body.lead - std::max<Picoseconds>(0, body.waited);
+// Writes the host's work that does not wait for the device: `lead`, and then the rest. Both are of the pass as lanes
+// run it together: the lead depends on how long it keeps the device.
+void TeamWriter::hand_on(const Running& first, const Running& behind) {
+  together_with_.assign(lanes_.size(), {});
+  for (const std::vector<std::size_t>& together : lanes_in(first.work.of_lane(0).meets)) {
+    for (const std::size_t i : together) together_with_[i] = together;
+  }
   leads_.clear();
-  for (Lane& lane : lanes_) {
-    leads_.push_back(add(lane, StreamKind::host, first.work.issue_class, body.lead, lane.host_waits, first.microbatch));
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const PassWork& work = first.work.of(together_with_[i]);
+    const FoldedBody& body = work.folded;
+    const Picoseconds rest = body.host - body.lead - std::max<Picoseconds>(0, body.waited);
+    leads_.push_back(add(lane, StreamKind::host, work.lead_class, body.lead, lane.host_waits, first.microbatch));
     if (rest > 0 || body.host_waits()) {
-      add(lane, StreamKind::host, behind.work.issue_class, rest, {}, behind.microbatch);
+      add(lane, StreamKind::host, behind.work.of(together_with_[i]).issue_class, rest, {}, behind.microbatch);
     }
   }
 }
@@ -135,10 +145,12 @@ bool TeamWriter::done_on_compute(const Lane& lane) {
 // Device: a task that may start after the lead, and a second one behind it where there are two passes. Host: behind its
 // work, what it waits for the device takes from where that was free on (see FoldedBody). Ranks that the collectives
 // inside keep in step meet before they start.
-void TeamWriter::run_folded(const Folded& first, const Folded& behind) {
-  const PassWork& work = first.work;
+void TeamWriter::run_folded(const Running& first, const Running& behind) {
   hand_on(first, behind);
-  for (const std::vector<std::size_t>& together : lanes_in(work.meets)) {
+  const GroupingId meets = first.work.of_lane(0).meets;
+  for (const std::vector<std::size_t>& together : lanes_in(meets)) {
+    const PassWork& work = first.work.of(together);
+    const PassWork& last_work = behind.work.of(together);
     scratch_.clear();
     for (const std::size_t i : together) {
       scratch_.push_back(leads_[i]);
@@ -147,16 +159,16 @@ void TeamWriter::run_folded(const Folded& first, const Folded& behind) {
         append(scratch_, lanes_[i].done);
       }
     }
-    meet(together, work.meets, StreamKind::compute, first.microbatch);
+    meet(together, meets, StreamKind::compute, first.microbatch);
     for (const std::size_t i : together) {
       Lane& lane = lanes_[i];
       TaskId last = add(lane, StreamKind::compute, work.task_class, work.folded.device, scratch_, first.microbatch);
-      if (&work != &behind.work) {
-        last = add(lane, StreamKind::compute, behind.work.task_class, behind.work.folded.device, {}, behind.microbatch);
+      if (&first != &behind) {
+        last = add(lane, StreamKind::compute, last_work.task_class, last_work.folded.device, {}, behind.microbatch);
       }
       lane.done.assign(1, last);
       if (!work.folded.host_waits()) continue;
-      add(lane, StreamKind::host, behind.work.wait_class, work.folded.waited, scratch_, behind.microbatch);
+      add(lane, StreamKind::host, last_work.wait_class, work.folded.waited, scratch_, behind.microbatch);
     }
   }
 }
@@ -190,21 +202,25 @@ void TeamWriter::wait_on_host(Lane& lane, const std::vector<TaskId>& ends) {
   append(lane.host_waits, lane.device_waits);
 }
 
-void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of) {
-  if (steps.empty()) return;
+void TeamWriter::run_body(const Pair& passes, std::size_t body) {
+  const TeamWork& work = passes[0].work;
+  const PassWork::Steps& like = *work.of_lane(0).bodies[body];
+  if (like.empty()) return;
   std::vector<std::vector<TaskId>> ends(lanes_.size());  // [lane][step]
   // Device streams start a body free: its first step on each waits for all that ran before.
   std::vector<TaskId> issued(lanes_.size());
-  for (const PassWork::Step& step : steps) {
-    const Issued& pass = issued_of[step.of_second ? 1 : 0];
+  for (std::size_t at = 0; at < like.size(); ++at) {
+    const Running& pass = passes[like[at].of_second ? 1 : 0];
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       Lane& lane = lanes_[i];
-      if (step.step->host_waits) wait_on_host(lane, ends[i]);
-      issued[i] = issue(lane, pass, step.step->host);
-      lane.behind = step.step->host_behind;
-      lane.behind_of = pass;
+      const BodyStep& step = *(*work.of_lane(i).bodies[body])[at].step;
+      const Issued of{pass.work.of_lane(i).issue_class, pass.microbatch};
+      if (step.host_waits) wait_on_host(lane, ends[i]);
+      issued[i] = issue(lane, of, step.host);
+      lane.behind = step.host_behind;
+      lane.behind_of = of;
     }
-    run_step(step, issued, ends, pass.microbatch);
+    run_step(work, body, at, issued, ends, pass.microbatch);
   }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
@@ -228,11 +244,16 @@ void TeamWriter::gather_waits(std::size_t lane, const BodyStep& step, TaskId iss
   for (const int before : step.after) scratch_.push_back(ends[static_cast<std::size_t>(before)]);
 }
 
-void TeamWriter::run_step(const PassWork::Step& work, std::span<const TaskId> issued,
+void TeamWriter::run_step(const TeamWork& work, std::size_t body, std::size_t at, std::span<const TaskId> issued,
                           std::vector<std::vector<TaskId>>& ends, std::int32_t microbatch) {
-  const BodyStep& step = *work.step;
-  const GroupingId grouping = program_.classes[work.task_class].grouping;
+  const auto step_of = [&](TeamWork::Lanes lanes) -> const PassWork::Step& {
+    return (*work.of(lanes).bodies[body])[at];
+  };
+  const std::size_t any = 0;
+  const GroupingId grouping = program_.classes[step_of({&any, 1}).task_class].grouping;
   for (const std::vector<std::size_t>& together : lanes_in(grouping)) {
+    const PassWork::Step& own = step_of(together);
+    const BodyStep& step = *own.step;
     scratch_.clear();
     for (const std::size_t i : together) {
       gather_waits(i, step, issued[i], ends[i]);
@@ -241,7 +262,7 @@ void TeamWriter::run_step(const PassWork::Step& work, std::span<const TaskId> is
     }
     meet(together, grouping, step.stream, microbatch);
     for (const std::size_t i : together) {
-      ends[i].push_back(add(lanes_[i], step.stream, work.task_class, step.device, scratch_, microbatch));
+      ends[i].push_back(add(lanes_[i], step.stream, own.task_class, step.device, scratch_, microbatch));
     }
   }
 }

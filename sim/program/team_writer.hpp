@@ -5,8 +5,10 @@
 #include "program/rank_groups.hpp"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -23,10 +25,27 @@ struct PassWork {
   FoldedBody folded;
   ClassId task_class = 0;
   ClassId issue_class = 0;
+  ClassId lead_class = 0;            // as one task: what the host issues first
   ClassId wait_class = 0;            // as one task, where the host waits for the device
   GroupingId meets = kAlone;         // as one task: the ranks that begin it together
   Picoseconds host_first = 0;        // of the host's work, what stands before the bodies
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes". Of a pair, the first has those of both
+};
+
+// What the lanes of a team run in one pass: all the same, or each lane, and lanes that act together, their own with the
+// same steps.
+class TeamWork {
+ public:
+  using Lanes = std::span<const std::size_t>;
+  TeamWork(const PassWork& of_all) : all_(&of_all) {}  // NOLINT(google-explicit-constructor): the usual case
+  explicit TeamWork(std::function<const PassWork&(Lanes)> of) : of_(std::move(of)) {}
+
+  const PassWork& of(Lanes lanes) const { return all_ != nullptr ? *all_ : of_(lanes); }
+  const PassWork& of_lane(std::size_t lane) const { return of(Lanes(&lane, 1)); }
+
+ private:
+  const PassWork* all_ = nullptr;
+  std::function<const PassWork&(Lanes)> of_;
 };
 
 inline void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) {
@@ -48,9 +67,13 @@ class TeamWriter {
   void device_waits_for(std::size_t lane, TaskId task) { lanes_[lane].device_waits.push_back(task); }
   void host_waits_for(std::size_t lane, TaskId task) { lanes_[lane].host_waits.push_back(task); }
 
-  void run(const PassWork& work, std::int32_t microbatch);
+  void run(const TeamWork& work, std::int32_t microbatch);
   // Two passes beside each other. As one task each, the host's work of both is that of the first.
-  void run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second, std::int32_t its_microbatch);
+  void run_pair(const TeamWork& first, std::int32_t microbatch, const TeamWork& second, std::int32_t its_microbatch);
+
+  // Lanes that belong together. Each alone where they meet nobody.
+  using LaneGroups = std::vector<std::vector<std::size_t>>;
+  const LaneGroups& lanes_in(GroupingId grouping);
 
   // One task on a communication or host stream of a lane, after `after`. Passes do not wait for it unless told to.
   TaskId transfer(std::size_t lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
@@ -82,31 +105,28 @@ class TeamWriter {
   StreamId stream_of(Lane& lane, StreamKind kind);
   TaskId add(Lane& lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
              std::int32_t microbatch);
-  // Lanes that belong together. Each alone where they meet nobody.
-  using LaneGroups = std::vector<std::vector<std::size_t>>;
-  const LaneGroups& lanes_in(GroupingId grouping);
   // Lets some lanes meet for work on `stream`, after `scratch_`, which then holds the meeting; one lane meets nobody.
   void meet(std::span<const std::size_t> lanes, GroupingId grouping, StreamKind stream, std::int32_t microbatch);
-  using IssuedOfPair = std::array<Issued, 2>;
+  // A pass, or one of two.
+  struct Running {
+    const TeamWork& work;
+    std::int32_t microbatch = -1;
+  };
+  using Pair = std::array<Running, 2>;  // one pass: twice the same
 
   TaskId issue(Lane& lane, const Issued& pass, Picoseconds lasting);
   void end_issuing(Lane& lane);
-  void begin_on_host(const PassWork& work, std::int32_t microbatch);
-  void run_bodies(const PassWork& work, const IssuedOfPair& issued_of);
+  void begin_on_host(const Running& pass);
+  void run_bodies(const Pair& passes);
   void begin_pass();
   void end_pass();
-  // One pass, or two: `behind` is the last of them.
-  struct Folded {
-    const PassWork& work;
-    std::int32_t microbatch = -1;
-  };
-  void run_folded(const Folded& first, const Folded& behind);
-  void hand_on(const Folded& first, const Folded& behind);
+  void run_folded(const Running& first, const Running& behind);
+  void hand_on(const Running& first, const Running& behind);
   static bool done_on_compute(const Lane& lane);
   static void wait_on_host(Lane& lane, const std::vector<TaskId>& ends);
-  void run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of);
-  void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
-                std::int32_t microbatch);
+  void run_body(const Pair& passes, std::size_t body);
+  void run_step(const TeamWork& work, std::size_t body, std::size_t at, std::span<const TaskId> issued,
+                std::vector<std::vector<TaskId>>& ends, std::int32_t microbatch);
   // Adds to `scratch_` what a lane's step waits for.
   void gather_waits(std::size_t lane, const BodyStep& step, TaskId issued, const std::vector<TaskId>& ends);
 
@@ -115,7 +135,8 @@ class TeamWriter {
   std::vector<Lane> lanes_;
   std::map<GroupingId, LaneGroups> lanes_in_;
   std::vector<TaskId> scratch_;
-  std::vector<TaskId> leads_;  // of each lane, the host's work in front of a folded pass
+  std::vector<TaskId> leads_;                   // of each lane, the host's work in front of a folded pass
+  std::vector<TeamWork::Lanes> together_with_;  // of each lane, those that run a folded pass with it
 };
 
 }  // namespace mirfak

@@ -17,7 +17,7 @@ struct FigureInputs {
 
 // A figure of an iteration.
 struct IterationFigure : FigureOf<FigureInputs> {
-  // Says how the figure changes with the iteration's time, all else being equal.
+  // A figure's change with the iteration's time, all else being equal: none, in proportion, or in inverse proportion.
   enum class OverTime : std::uint8_t { same, amount, rate };
   OverTime over_time = OverTime::same;
   bool stored = true;      // traces and sweeps have it

@@ -30,7 +30,8 @@ struct SampledJob {
         blocks(shard_blocks(job)),
         plans(plan_stages(job, blocks)),
         lowered(lower_apart(job, blocks, plans, sampled_lowering(job, plans))),
-        sampled(lowered.program, job.cluster, sampled_experts(job, blocks, plans)),
+        sampled(lowered.program, job.cluster, sampled_experts(job, blocks, plans),
+                FoldedPassTimes(plans, std::move(lowered.passes))),
         alone(lowered.program) {
     share_links(alone, std::span(&lowered.loads, 1));
   }
@@ -114,10 +115,7 @@ class RunSampler {
   void put(const SampledJob& job, TaskId first, Program& into) const {
     const Program& even = job.lowered.program;
     for (TaskId task = 0; task < even.size(); ++task) {
-      if (even.duration[task] == 0) continue;
-      const double by = job.sampled.factor(task, factors_);
-      into.duration[first + task] =
-          static_cast<Picoseconds>(std::llround(static_cast<double>(even.duration[task]) * by));
+      into.duration[first + task] = job.sampled.lasting(task, factors_);
       if (!into.slower.empty()) into.slower[first + task] = job.sampled.slower(task, factors_);
     }
   }

@@ -58,6 +58,7 @@ LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plan
   constexpr double kMostTasks = 1e7;
   LoweringOptions out;
   out.unfolded = true;
+  out.for_samples = true;
   out.passes_alone = !shares_switches_in_passes(job, plans) && expected_tasks(job, plans, out) > kMostTasks;
   return out;
 }

@@ -5,6 +5,7 @@
 #include "engine/event_engine.hpp"
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
+#include "program/shared_links.hpp"
 #include "simulation/sampled_experts.hpp"
 
 #include <fmt/format.h>
@@ -27,8 +28,11 @@ struct Subject {
   explicit Subject(const Job& job)
       : blocks(shard_blocks(job)),
         plans(plan_stages(job, blocks)),
-        program(lower(job, blocks, plans, sampled_lowering(job, plans))),
-        sampled(program, job.cluster, sampled_experts(job, blocks, plans)) {
+        lowered(lower_apart(job, blocks, plans, sampled_lowering(job, plans))),
+        program(lowered.program),
+        sampled(program, job.cluster, sampled_experts(job, blocks, plans),
+                FoldedPassTimes(plans, std::move(lowered.passes))) {
+    share_links(program, std::span(&lowered.loads, 1));
     before_on_stream.assign(program.size(), kNoTask);
     std::vector<TaskId> last(program.streams.size(), kNoTask);
     for (TaskId task = 0; task < program.size(); ++task) {
@@ -41,7 +45,8 @@ struct Subject {
 
   ShardedBlocks blocks;
   std::vector<StagePlan> plans;
-  Program program;
+  LoweredJob lowered;
+  Program& program;
   SampledProgram sampled;
   std::vector<TaskId> before_on_stream;
   std::vector<double> waiting_w;  // by rank of the program
@@ -78,12 +83,10 @@ class SampleRunner {
   void put_durations() {
     double longest = 1;
     for (TaskId task = 0; task < program_.size(); ++task) {
+      program_.duration[task] = subject_.sampled.lasting(task, factors_);
       const Picoseconds base = subject_.program.duration[task];
       if (base == 0) continue;
-      const double by = subject_.sampled.factor(task, factors_);
-      const double lasting = static_cast<double>(base) * by;
-      longest = std::max(longest, by);
-      program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
+      longest = std::max(longest, static_cast<double>(program_.duration[task]) / static_cast<double>(base));
       if (shares_links_) program_.slower[task] = subject_.sampled.slower(task, factors_);
     }
     if (longest * even_s_ > kLongestSeconds) {

@@ -96,7 +96,7 @@ TEST_CASE("spread of jobs: where nothing is drawn there is none") {
 TEST_CASE("jobs: fixed factors of a job's ranks count beside others as they do alone") {
   const Cluster cluster = leaves_of_four(16, 16);
   Perturbations slow;
-  slow.ranks[3].compute = 4;
+  slow.ranks[3].host = 2;
   slow.ranks[9].communication = 1.5;
   const Job first = perturbed_by(job_on(cluster, 8, 2, lower_half), slow);
   const Job second = job_on(cluster, 8, 2, upper_half);

@@ -237,8 +237,46 @@ TEST_CASE("factors that change nothing, or next to nothing, do so in single iter
   });
 }
 
+TEST_CASE("one slow rank, by passes or by operators: the same to the picosecond") {
+  const std::vector<TimeFactors> kinds = {{.compute = 2},   {.communication = 1.5},
+                                          {.host = 1.5},    {.compute = 1.1, .communication = 1.3, .host = 1.05},
+                                          {.compute = 0.8}, {.host = 0.7}};
+  std::size_t next = 0;
+  for_each_drawn(41, 60, [&](const Job& job) {
+    Perturbations slow;
+    slow.ranks = {{static_cast<int>(7 * next) % job.cluster.gpus(), kinds[next % kinds.size()]}};
+    ++next;
+    const Job perturbed = perturbed_by(job, slow);
+    CHECK(simulate(perturbed).timeline.makespan == simulate(perturbed, {false, true}).timeline.makespan);
+  });
+}
+
+// Where the program is small passes of unlike ranks are written in steps; else each ends when the slowest rank would
+// end that had all factors of its team.
+TEST_CASE("many slow ranks, by passes or by operators: the same, or a little longer") {
+  const std::vector<double> factors = {1, 1, 0.9, 1.05, 1.3, 2};
+  std::size_t next = 0;
+  int equal = 0;
+  for_each_drawn(42, 40, [&](const Job& job) {
+    Perturbations slow;
+    for (int rank = 0; rank < job.cluster.gpus(); rank += 2) {
+      const auto draw = [&] { return factors[(next += 5 + next % 3) % factors.size()]; };
+      slow.ranks[rank] = {draw(), draw(), draw()};
+    }
+    const Job perturbed = perturbed_by(job, slow);
+    const double operators = seconds(perturbed, {false, true});
+    const double passes = seconds(perturbed);
+    equal += off(passes, operators) <= 1e-9 ? 1 : 0;
+    CHECK(passes >= operators * (1 - 1e-9));
+    CHECK(passes <= operators * 1.03);
+  });
+  CHECK(equal >= 36);
+}
+
+// But for passes in steps, or two beside each other, which samples stretch as a whole.
 TEST_CASE("the same factor stated for all ranks or drawn for the iteration: the same iteration") {
   for (const auto factor : {&TimeFactors::compute, &TimeFactors::communication, &TimeFactors::host}) {
+    int equal = 0;
     for_each_drawn(37, 20, [&](const Job& job) {
       Perturbations stated;
       for (int rank = 0; rank < job.cluster.gpus(); ++rank) stated.ranks[rank].*factor = 1.5;
@@ -247,7 +285,10 @@ TEST_CASE("the same factor stated for all ranks or drawn for the iteration: the 
        : factor == &TimeFactors::communication ? drawn.drawn_iterations.communication
                                                : drawn.drawn_iterations.host) = always(1.5);
       const Spread samples = sample_iterations(perturbed_by(job, drawn), {2, 1, true, 1});
-      CHECK(off(samples.time.value, seconds(perturbed_by(job, stated))) <= 1e-9);
+      const double found = off(samples.time.value, seconds(perturbed_by(job, stated)));
+      CHECK(found <= 5e-3);
+      equal += found <= 1e-9 ? 1 : 0;
     });
+    CHECK(equal >= 18);
   }
 }
