@@ -6,15 +6,17 @@
 
 namespace mirfak {
 
-// Thrown where work is given up that nobody waits for any more. No std::exception, so that nobody takes it for a
-// failure.
+// Thrown where work is given up because nobody waits for its result any more. It is no std::exception, so that no
+// handler takes a Cancelled for a failure.
 struct Cancelled {};
 
-// While one lives, what this thread does, and what parallel_for() does for it on others, ends with Cancelled soon after
-// `flag` is set: where check_cancelled() is called. Without one, work is never given up. Scopes nest; the inner counts.
+// While a scope lives, the work of this thread, and the work that parallel_for() does for it on other threads, ends
+// with Cancelled soon after `flag` is set: at the next call of check_cancelled(). Without a scope, work is never given
+// up. Scopes nest; the innermost scope counts.
 class CancellationScope {
  public:
-  // `look`: called on this thread alone, before the flag is looked at: for who has nobody else to set it.
+  // `look` is called on this thread alone, before the flag is read: for a caller who has no other thread to set the
+  // flag.
   explicit CancellationScope(const std::atomic<bool>* flag, const std::function<void()>* look = nullptr);
   ~CancellationScope();
   CancellationScope(const CancellationScope&) = delete;
@@ -25,12 +27,13 @@ class CancellationScope {
   const std::function<void()>* outer_look_;
 };
 
-const std::atomic<bool>* cancellation_flag();  // of this thread; nullptr: none
+const std::atomic<bool>* cancellation_flag();  // the flag of this thread; nullptr: none
 
-// Throws Cancelled where the flag of this thread is set: in loops that take long, as rarely as some milliseconds.
+// Throws Cancelled if the flag of this thread is set. Long loops call this function, no more often than every few
+// milliseconds.
 void check_cancelled();
 
-// Of a loop of short steps, up to some microseconds each: looks once in many.
+// Checks for cancellation in a loop of short steps, up to some microseconds each: one check in many steps.
 class CancellationSteps {
  public:
   void step(std::size_t steps = 1) {

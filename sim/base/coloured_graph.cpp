@@ -24,7 +24,7 @@ void ColouredGraph::divide() {
   for (const Vertex vertex : changed) {
     for (const Neighbour& of : neighbours(vertex)) around_[of.vertex] += mixed(colour_[vertex], of.label);
   }
-  while (!changed.empty()) {  // ends: a round adds a colour or changes nothing, and colours are no more than vertices
+  while (!changed.empty()) {  // ends: a round adds a colour or changes nothing; at most one colour for each vertex
     check_cancelled();
     changed = affected_by(recoloured(changed));
   }
@@ -43,7 +43,8 @@ void ColouredGraph::list_neighbours() {
   }
 }
 
-// Divides the colours of vertices whose surroundings have changed. The others of each colour have equal surroundings.
+// Divides the colours of vertices whose neighbourhoods have changed. All other vertices of a colour have equal
+// neighbourhoods.
 std::vector<ColouredGraph::Recoloured> ColouredGraph::recoloured(std::vector<Vertex>& changed) {
   const auto key = [&](Vertex vertex) { return std::pair(colour_[vertex], around_[vertex]); };
   std::sort(changed.begin(), changed.end(), [&](Vertex a, Vertex b) { return key(a) < key(b); });

@@ -31,7 +31,7 @@ struct CompressedFile::Opened {
   std::string name;
   std::string expected;
   gzFile file = nullptr;
-  int line = 1;  // of the uncompressed text
+  int line = 1;  // line of the uncompressed text
 };
 
 CompressedFile::CompressedFile(const std::filesystem::path& path, std::string expected)

@@ -22,11 +22,11 @@ constexpr std::size_t kMostFields = std::size_t{1} << 25;
 
 }  // namespace
 
-// Walks the text once, field by field.
+// Reads the text in one pass, field by field.
 class CsvReader {
  public:
   CsvReader(std::string_view text, CsvTable& table) : text_(text), table_(table) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark, as spreadsheets write it
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // skips a byte order mark, which spreadsheets write
   }
 
   void read() {
@@ -41,7 +41,7 @@ class CsvReader {
   }
 
  private:
-  // Fills record_ with the fields of the next row; false at the end.
+  // Fills record_ with the fields of the next row; returns false at the end.
   bool next_record() {
     record_.clear();
     while (at_ < text_.size() && (text_[at_] == '#' || at_line_end())) skip_line();

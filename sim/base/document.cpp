@@ -24,7 +24,7 @@ void tell(const Node& node, ReadValue::Kind kind, double minimum = 0, double max
   if (auto* observer = reading_observer()) observer->value(node, {kind, minimum, maximum});
 }
 
-// `json`: makes the text.
+// `json` makes the text, if an observer listens.
 template <class Json>
 void tell_fallback(const Node& mapping, std::string_view key, const Json& json) {
   if (auto* observer = reading_observer()) observer->fallback(mapping, key, json());
@@ -37,8 +37,9 @@ void set_location(Value& value, const Location& where) {
   for (auto& field : value.fields) set_location(field.value, where);
 }
 
-// The column (from 1) of byte `offset` of a scalar that starts at `column` of its line: text and line are followed side
-// by side as long as they agree; of the escapes, '' in single and \" and \\ in double quotes are understood.
+// Returns the column (from 1) of byte `offset` of a scalar that starts at `column` of its line: text and line are
+// compared character by character as long as they agree. The only escapes that are understood are '' in single and \"
+// and \\ in double quotes.
 std::optional<std::size_t> column_in_line(std::string_view line, std::string_view text, int column,
                                           std::size_t offset) {
   if (column < 1 || static_cast<std::size_t>(column) > line.size() || offset > text.size()) return std::nullopt;
@@ -55,10 +56,11 @@ std::optional<std::size_t> column_in_line(std::string_view line, std::string_vie
     if (escaped && quote == '"' && text[i] != '"' && text[i] != '\\') return std::nullopt;
     if (i == offset) return begin + 1;
   }
-  return at + 1;  // behind the last
+  return at + 1;  // one byte after the last
 }
 
-// Of a text of several lines behind '|', which the file writes line by line; nullopt: of any other.
+// Returns the place in a text of several lines after '|', which the file writes line by line; nullopt: for any other
+// text.
 std::optional<CharacterPlace> place_in_block_text(const Document& document, const Value& value, std::size_t offset) {
   const std::string header = document.line(value.where.line);
   const auto sign = static_cast<std::size_t>(value.where.column) - 1;
@@ -105,7 +107,7 @@ Document Document::from_file(const std::filesystem::path& path) {
 
 Document Document::from_text(std::string text, std::string name) {
   refuse_large(text, name);
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the byte order mark some editors write
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the byte order mark that some editors write
   Document document;
   document.name_ = std::move(name);
   document.text_ = std::move(text);
@@ -245,7 +247,7 @@ double Node::as_number(double minimum, double maximum) const {
 }
 
 std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const {
-  constexpr double exact = 9007199254740992;  // 2^53: below it, every whole number is a double
+  constexpr double exact = 9007199254740992;  // 2^53: below this value, every whole number is a double
   const std::optional<double> number = parse_number();
   if (!number || *number != std::floor(*number)) fail("expected a whole number, found " + described());
   tell(*this, ReadValue::Kind::whole_number, static_cast<double>(minimum), static_cast<double>(maximum));

@@ -7,11 +7,11 @@
 
 namespace mirfak {
 
-// The text of a file that a document, or anything as large as one, is made of; noted as read. Error(input) for a
-// folder, a file that cannot be read, and one of more than 2 MiB.
+// Returns the text of a file that holds a document, or anything equally large, and notes the file as read. Error(input)
+// for a folder, a file that cannot be read, and a file of more than 2 MiB.
 std::string document_text(const std::filesystem::path& path);
 
-// What a message calls a value: "'abc'", "a mapping", ...
+// Returns the words by which a message names a value: "'abc'", "a mapping", ...
 std::string described(const Value& value);
 
 }  // namespace mirfak

@@ -19,11 +19,11 @@ namespace {
 
 bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-// What is shown of the offending line: all of a short one, else the part around the column. Tabs and other control
-// characters become spaces, so that the caret, which counts characters, stands where it should.
+// The shown part of the offending line: the whole line if it is short, else the part around the column. Tabs and other
+// control characters become spaces, so that the caret, which counts characters, stands at the right place.
 struct Quote {
   std::string text;
-  std::size_t caret = 0;  // characters before the caret; beyond the text: no caret
+  std::size_t caret = 0;  // characters before the caret; npos: no caret
 };
 
 Quote quote(const std::string& line, int column) {
@@ -47,7 +47,7 @@ Quote quote(const std::string& line, int column) {
   return out;
 }
 
-// "file:3:11: message", the line with a caret under the column, and the hint.
+// Returns "file:3:11: message", the line with a caret under the column, and the hint.
 std::string render(const Location& where, const std::string& message, const std::string& hint,
                    const std::string& source_line) {
   std::string out = where.known() ? visible_name(where.text()) + ": " + message : message;
@@ -63,7 +63,7 @@ std::string render(const Location& where, const std::string& message, const std:
   return out;
 }
 
-// A path may be longer than what else a message quotes.
+// True if a word looks like a path, which may be longer than other quotes in a message.
 bool names_file(std::string_view word) {
   if (word.starts_with('\'') || word.starts_with('"') || word.starts_with('(')) word.remove_prefix(1);
   return word.starts_with('/') || word.starts_with("./") || word.starts_with("../");
@@ -79,7 +79,7 @@ void append_cut(std::string_view text, std::size_t most, std::string& out) {
   out += "...";
 }
 
-// A message whose quotes of the user's files are cut: words between blanks, and what stands between quotation marks.
+// Cuts the quotes of the user's files in a message: words between blanks, and text between quotation marks.
 std::string with_short_quotes(std::string message) {
   constexpr std::size_t longest = 200;
   constexpr std::size_t longest_path = 4096;
@@ -101,7 +101,7 @@ std::string with_short_quotes(std::string message) {
   return out;
 }
 
-// Short quotes, and no control characters for a terminal.
+// Cuts long quotes, and replaces control characters, so that a terminal can show the message.
 std::string presentable(std::string message) { return visible_text(with_short_quotes(std::move(message))); }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 namespace mirfak {
 
-// Where in the user's input something stands. Lines and columns count from 1; 0 means "not known".
+// A place in the user's input. Lines and columns count from 1; 0 means "not known".
 // An override from the command line has `file` = "--set strategy.tensor=4" and no line.
 struct Location {
   std::string file;
@@ -16,15 +16,15 @@ struct Location {
   std::string text() const;  // "scenario.yaml:3:11", "--set strategy.tensor=4", or ""
 };
 
-// What kind of failure: decides the exit status of the program.
+// Kind of a failure, which decides the exit status of the program.
 enum class ErrorKind {
   input,       // the user's input cannot be understood: exit status 2
   infeasible,  // understood, but it cannot run (divisibility, memory): exit status 3
   internal,    // a defect of mirfak or of the machine (disk full): exit status 1
 };
 
-// Every failure that a user can act on. `message` says what is wrong and what was expected, `hint` what
-// to do (may be empty), `source_line` is the offending line of the input (may be empty).
+// A failure that the user can act on. `message` says what is wrong and what was expected, `hint` what to do (may be
+// empty), `source_line` is the offending line of the input (may be empty).
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, Location where, std::string message, std::string hint = {},

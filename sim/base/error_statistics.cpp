@@ -9,7 +9,7 @@ namespace mirfak {
 
 namespace {
 
-// Of sorted values; `share` from 0 to 1.
+// Returns a quantile of sorted values; `share` from 0 to 1.
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -17,7 +17,7 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
 }
 
-// Ranks from 0; equal values get the mean of the ranks they take up.
+// Returns ranks from 0; equal values get the mean of their ranks.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -11,15 +11,15 @@
 
 namespace mirfak {
 
-// A single number of a result, and everything that is said of it: texts, tables, pages, files and Python take all of it
-// from here. A new figure is an entry of a table of these and the code that computes it.
+// A single number of a result, with all texts about it: texts, tables, pages, files and Python take these texts from
+// here. A new figure is an entry in a table of FigureInfo and the code that computes the number.
 struct FigureInfo {
   std::string key;           // in JSON, CSV, HDF5, Python and assertions; its last word is its unit (unit_of_key)
   std::string label;         // "exposed communication"
   std::string meaning;       // a sentence
-  std::string unknown = {};  // when the figure is not known: "no price is known for some GPU"; empty: it always is
-  bool whole = false;        // counts something
-  bool truth = false;        // 1: true, 0: false
+  std::string unknown = {};  // text if it is not known: "no price is known for some GPU"; empty: it is always known
+  bool whole = false;        // true: the figure counts something
+  bool truth = false;        // true: the figure is a truth value, 1 for true and 0 for false
 };
 
 // The value of a figure in one result.
@@ -27,16 +27,16 @@ struct FigureValue {
   const FigureInfo* figure = nullptr;
   double number = 0;
   bool known = true;
-  bool asked = true;  // false: JSON leaves it out, as nothing is said of the facility, or as it stands in `activities`
+  bool asked = true;  // false: JSON leaves the figure out: the facility is not stated, or `activities` holds the figure
 
   const std::string& key() const { return figure->key; }
 };
 
-// A figure and its computation from the inputs that its kind of result gives.
+// A figure and the function that computes it from the inputs of its kind of result.
 template <typename Inputs>
 struct FigureOf : FigureInfo {
   std::function<double(const Inputs&)> number;
-  std::function<bool(const Inputs&)> is_known = {};  // empty: always
+  std::function<bool(const Inputs&)> is_known = {};  // empty: the figure is always known
 
   FigureValue value(const Inputs& inputs) const {
     const double computed = number(inputs);
@@ -44,7 +44,7 @@ struct FigureOf : FigureInfo {
   }
 };
 
-// The figure of a table that has this key. Error(internal) for a key that none has.
+// Returns the figure of a table that has this key. Error(internal) if no figure has the key.
 template <typename Table>
 const auto& figure_of(const Table& table, std::string_view key) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const FigureInfo& of) { return of.key == key; });
@@ -52,7 +52,8 @@ const auto& figure_of(const Table& table, std::string_view key) {
   return *found;
 }
 
-// The meaning with what stands for a value that is not known: "One optimizer step. None: nothing is known of it."
+// Returns the meaning, completed with the value that stands for an unknown figure: "One optimizer step. None: nothing
+// is known of it."
 std::string meaning_with_unknown(const FigureInfo& figure, const char* nothing);
 
 }  // namespace mirfak

@@ -8,13 +8,13 @@
 
 namespace mirfak {
 
-// What a command, or a function of Python, does with a file that its arguments name.
+// The use that a command, or a function of Python, makes of a file that its arguments name.
 enum class FileRole {
   input,
-  output,        // made or replaced
-  update,        // replaced by a text that was made from it
-  later_output,  // made where, or by a process, that only the command itself knows: not tried beforehand
-  as_added       // what it is follows from other arguments
+  output,        // created or replaced
+  update,        // replaced by a text that was made from the old one
+  later_output,  // created in a place or by a process that only the command itself knows: not tried beforehand
+  as_added       // the role follows from other arguments
 };
 
 struct FileArgument {
@@ -23,8 +23,8 @@ struct FileArgument {
   std::filesystem::path path;
 };
 
-// Error(input) where an output is an input or another output, by whatever path or link, and where one cannot be
-// written (check_writable). Nothing is read, and no file changes.
+// Throws Error(input) if an output is also an input or another output, by whatever path or link, or if an output cannot
+// be written (check_writable). Reads no file and changes none.
 void check_files(std::span<const FileArgument> files);
 
 }  // namespace mirfak

@@ -11,9 +11,8 @@
 
 namespace mirfak {
 
-// How one file asks for another: by a name among those that mirfak comes with, or by a path (anything with a '/' or
-// ending in .yaml, .yml or .json; relative to the file in which it is written). Errors stand at the place of the
-// asking.
+// A reference in one file to another: a name from mirfak's own catalogue, or a path (any text with a '/' or ending in
+// .yaml, .yml or .json; relative to the file that contains the reference). Errors stand at the place of the reference.
 class FileReference {
  public:
   FileReference(const char* name) : name_(name) {}
@@ -23,24 +22,24 @@ class FileReference {
   const std::string& name() const { return name_; }
   bool is_path() const;
   std::filesystem::path path() const;             // is_path(): relative to the working directory, or absolute
-  std::string independent() const;                // the name, or an absolute path: the same wherever it is written
-  FileReference renamed(std::string name) const;  // another name, asked for at the same place
+  std::string independent() const;                // the name, or an absolute path: valid wherever it is written
+  FileReference renamed(std::string name) const;  // another name, referred to from the same place
   [[noreturn]] void fail(std::string message, std::string hint = {}) const;  // Error(input)
-  // Error(input): there is no such name. The hint is the nearest of `known`, or all of them.
+  // Throws Error(input): the name is unknown. The hint is the nearest of `known`, or all of them.
   [[noreturn]] void fail_unknown(std::string_view noun, const std::vector<std::string>& known) const;
-  std::filesystem::path existing_path() const;  // is_path(): Error(input) where no such file is
+  std::filesystem::path existing_path() const;  // is_path(): Error(input) if the file does not exist
 
  private:
   std::string name_;
   std::optional<Node> node_;
 };
 
-// A path that leads to the same file from every working directory: absolute, and without detours where that leaves the
-// file the same ("link/../a" need not be "a").
+// Returns a path that leads to the same file from every working directory: absolute, and without detours where the
+// shorter path leads to the same file ("link/../a" need not be "a").
 std::string independent_path(const std::filesystem::path& path);
 
-// The path of a file that is no YAML, absolute: beside the file that states it; of an override relative to the working
-// directory. Error(input) where it is empty.
+// Returns the absolute path of a stated file that is not YAML. The stated path is relative to the folder of the file
+// that states it, or, in an override, to the working directory. Error(input) if it is empty.
 std::string stated_path(const Node& stated);
 
 }  // namespace mirfak

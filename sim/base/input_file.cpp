@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kInputBlock = std::size_t{1} << 18;
 
-// As its bytes are.
+// A file that is read byte by byte, without decompression.
 class PlainFile {
  public:
   explicit PlainFile(const std::filesystem::path& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -41,7 +41,7 @@ class PlainFile {
   int file_;
 };
 
-// Reads piece by piece what `read` gives, while it is not more than may be.
+// Reads pieces from `read` until its end, or until the text is longer than `most` bytes.
 template <typename Read>
 std::string read_up_to(std::size_t most, const Read& read) {
   std::string text;
@@ -60,7 +60,7 @@ std::string read_up_to(std::size_t most, const Read& read) {
 std::string read_input_file(const std::filesystem::path& path, const InputKind& kind, const Location& where,
                             const std::string& hint) {
   const Location at = where.known() ? where : Location{path.string(), 0, 0};
-  // Errors at the place that names the file say which file it is.
+  // Errors at the place that names the file also state the file's path.
   const std::string named = where.known() ? path.string() + ": " : "";
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) fail_input(at, named + "this is a folder, expected a file");

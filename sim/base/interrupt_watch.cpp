@@ -14,7 +14,7 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 std::atomic<int> first_signal{0};
 std::atomic<bool> held{false};
-// A handler of signals may take no lock.
+// A signal handler may not take a lock.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 void notice(int signal) {
@@ -31,7 +31,7 @@ InterruptWatch::InterruptWatch() {
   first_signal = 0;
   struct sigaction action = {};
   action.sa_handler = notice;
-  action.sa_flags = SA_RESTART;  // calls that the signal falls into go on: libraries need not know of it
+  action.sa_flags = SA_RESTART;  // interrupted system calls are restarted: libraries need not handle the interruption
   sigfillset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], &action, &actions_before[i]);

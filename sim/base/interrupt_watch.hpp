@@ -2,8 +2,9 @@
 
 namespace mirfak {
 
-// While one lives, Ctrl-C, SIGTERM, SIGHUP and SIGQUIT do not end the process but are noticed, so that work can be put
-// away first. A second signal of the same kind ends it as always, unless an InterruptHold lives. One at a time.
+// While an InterruptWatch lives, Ctrl-C, SIGTERM, SIGHUP and SIGQUIT do not end the process but are noticed, so that
+// work can be put away first. A second signal of the same kind ends the process as always, unless an InterruptHold
+// lives. One InterruptWatch at a time.
 class InterruptWatch {
  public:
   InterruptWatch();
@@ -11,11 +12,12 @@ class InterruptWatch {
   InterruptWatch(const InterruptWatch&) = delete;
   InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-  static int signal();  // the first that came; 0: none. From any thread, as the next:
+  static int signal();  // the first signal that came; 0: none. Callable from any thread, like interrupted()
   static bool interrupted() { return signal() != 0; }
 };
 
-// While one lives there is something to put away that nobody may cut short. One at a time.
+// While an InterruptHold lives, the program puts work away that no second signal may cut short. One InterruptHold at a
+// time.
 class InterruptHold {
  public:
   InterruptHold();

@@ -23,7 +23,7 @@ Step parse_index(std::string_view text, const Location& where) {
   return {{}, index};
 }
 
-// "cluster.nodes[0].count" is the keys cluster and nodes, the index 0, and the key count.
+// Parses a path: "cluster.nodes[0].count" is the keys cluster and nodes, the index 0, and the key count.
 std::vector<Step> parse_path(std::string_view path, const Location& where) {
   std::vector<Step> steps;
   std::size_t at = 0;

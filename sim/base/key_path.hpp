@@ -19,14 +19,14 @@ class KeyPath {
     friend bool operator==(const Step&, const Step&) = default;
   };
 
-  // Error(input) at `where` unless `text` is such a path.
+  // Error(input) at `where` unless `text` is a path of keys and indices.
   KeyPath(std::string_view text, const Location& where);
 
   const std::vector<Step>& steps() const { return steps_; }
-  bool contains(const KeyPath& other) const;  // other is this place or one inside it
+  bool contains(const KeyPath& other) const;  // true if `other` is this place or inside it
 
-  // Puts `value` there. Mappings on the way are created, as if they stood at `where`; items of lists must exist.
-  // Error(input) at `where` for a path that does not fit the document, or values nested too deep.
+  // Puts `value` at this place in `root`. Mappings on the way are created, with `where` as their place; items of lists
+  // must exist. Error(input) at `where` for a path that does not fit the document, or values nested too deep.
   void assign(Value& root, Value value, const Location& where) const;
 
  private:

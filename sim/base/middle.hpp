@@ -4,7 +4,7 @@
 
 namespace mirfak {
 
-// The value in the middle; of an even count the upper of the two. At least one value.
+// Returns the value in the middle; for an even count the upper of the two. At least one value.
 double middle(std::vector<double> values);
 
 }  // namespace mirfak

@@ -17,7 +17,7 @@ namespace {
 
 struct NamedFilesRule {
   std::string document;
-  std::vector<fs::path> folders;  // without links
+  std::vector<fs::path> folders;  // with links resolved
 };
 
 thread_local std::unique_ptr<const NamedFilesRule> rule_of_thread;

@@ -9,9 +9,10 @@
 
 namespace mirfak {
 
-// While one lives, this thread reads no file that a document of another names: for who reads scenarios that come over
-// a network. `document`: the name of such documents, at whose places files are refused before anyone looks whether they
-// are there; `folders`: where all that is read lies, whoever asks for it, and by whatever links. Scopes do not nest.
+// While a NoNamedFiles lives, this thread reads no file that a document of another user names: for programs that read
+// scenarios from a network. `document`: the name of these documents. A file that one of them names is refused, at the
+// place of its name, before the program checks that the file exists. `folders`: every file that is read must lie in one
+// of them, whoever asks for the file, and after links are followed. Scopes do not nest.
 class NoNamedFiles {
  public:
   NoNamedFiles(std::string document, const std::vector<std::filesystem::path>& folders);
@@ -20,12 +21,13 @@ class NoNamedFiles {
   NoNamedFiles& operator=(const NoNamedFiles&) = delete;
 };
 
-// Called by whoever takes `name`, which stands at a place, for the path of a file. Error(input) where the document
-// there may name none.
+// Called by code that takes `name`, which stands at a place in a document, for the path of a file. Error(input) if that
+// document may not name files.
 void refuse_named_file(const Location& asked_at, std::string_view name);
 void refuse_named_file(const Node& name);
 
-// Called with every file that is opened to be read. Error(input) where it lies in none of the folders.
+// Called with every file that is opened to be read. Error(input) if the file lies in none of the folders of
+// NoNamedFiles.
 void refuse_file_outside(const std::filesystem::path& path);
 
 }  // namespace mirfak

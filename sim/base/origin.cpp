@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kOffset = 0xcbf29ce484222325;
 constexpr std::uint64_t kPrime = 0x100000001b3;
 
-// FNV-1a
+// FNV-1a hash.
 std::uint64_t hashed(std::uint64_t hash, std::string_view bytes) {
   for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
   return (hash ^ bytes.size()) * kPrime;

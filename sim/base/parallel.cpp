@@ -17,7 +17,7 @@ void parallel_for(std::size_t count, const std::function<void(std::size_t)>& bod
   const std::atomic<bool>* flag = cancellation_flag();
   const std::thread::id asking = std::this_thread::get_id();
   const auto checked = [&](std::size_t index) {
-    check_cancelled();  // on the thread that asked it looks itself
+    check_cancelled();  // on the asking thread this call also runs the scope's `look`
     if (std::this_thread::get_id() == asking) return body(index);
     const CancellationScope scope(flag);
     check_cancelled();

@@ -14,7 +14,7 @@ namespace {
 
 using Visit = std::function<void(const std::string& key, const Value& value)>;
 
-// Every scalar with its key; figures are lists of a value and its source, and have the list's key.
+// Visits every scalar with its key; a figure is a list of a value and its source, and its value has the list's key.
 void for_each_scalar(const Value& value, const std::string& key, const Visit& visit) {
   switch (value.kind) {
     case Value::Kind::scalar:
@@ -45,7 +45,7 @@ std::string comment_behind(const Location& where, const std::string& text) {
   return sign == std::string::npos ? "" : std::string(trimmed(std::string_view(line).substr(sign + 2)));
 }
 
-// The place of a scalar in a text, as bytes.
+// Returns the byte offset of a scalar's place in a text.
 std::size_t offset_of(const Location& where, const std::string& text) {
   std::size_t at = 0;
   for (int line = 1; line < where.line; ++line) at = text.find('\n', at) + 1;

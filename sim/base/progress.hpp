@@ -9,20 +9,20 @@
 
 namespace mirfak {
 
-// How far a long piece of work is.
+// State of progress of a long piece of work.
 struct ProgressState {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
-  std::uint64_t before = 0;  // of `done`, what was there at the start and says nothing about the rate
+  std::uint64_t before = 0;  // the part of `done` that was there at the start and does not count for the rate
   double elapsed_s = 0;
 };
 
-// "[######......]  50 %  1,000 of 2,000 points  100/s  0:10 left", in at most `columns` characters: the bar gives way
-// first. `noun`: what is counted, in the plural.
+// Returns "[######......]  50 %  1,000 of 2,000 points  100/s  0:10 left", in at most `columns` characters: the bar is
+// shortened first. `noun`: the counted things, in the plural.
 std::string progress_line(const ProgressState& state, std::string_view noun, int columns);
 
-// A bar on one line of a terminal that is written anew as work gets done, a few times a second, and erased at the end.
-// It prints nothing itself: the caller says how. Any thread may add.
+// A bar on one line of a terminal that is rewritten as work gets done, a few times a second, and erased at the end. It
+// prints through the caller's function only. Any thread may call add().
 class Progress {
  public:
   using Print = std::function<void(std::string_view)>;
@@ -34,7 +34,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add(std::uint64_t count);
-  void update(std::uint64_t done, std::uint64_t total);  // where the total becomes known on the way
+  void update(std::uint64_t done, std::uint64_t total);  // for work whose total becomes known on the way
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -45,7 +45,7 @@ class Progress {
   Print print_;
   int columns_;
   Clock::time_point started_ = Clock::now();
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   ProgressState state_;
   Clock::time_point shown_at_;
   bool shown_ = false;

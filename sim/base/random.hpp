@@ -14,7 +14,7 @@ constexpr std::uint64_t split_mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// Hashes of 64 bits, of one value and of two in their order.
+// Hashes of 64 bits: of one value, and of two values in their order.
 constexpr std::uint64_t mixed(std::uint64_t value) { return split_mix(value + kSplitMixStep); }
 constexpr std::uint64_t mixed(std::uint64_t first, std::uint64_t second) { return mixed(mixed(first) ^ second); }
 
@@ -25,17 +25,17 @@ using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key);
 
-// What a number is drawn for.
+// Identifies one random number by the purpose and the entity that it is drawn for.
 struct Draw {
   std::uint64_t seed = 0;
   std::uint32_t sample = 0;
-  std::uint32_t purpose = 0;  // what entities are: ranks, nodes, ...
+  std::uint32_t purpose = 0;  // kind of entity: ranks, nodes, ...
   std::uint64_t entity = 0;
 };
 
-// Uniform in (0, 1), never 0 or 1: of 53 bits.
+// Returns a uniform number in (0, 1), never 0 or 1, with 53 random bits.
 double uniform(const Draw& draw);
-// Of the standard normal distribution, the value below which a share `u` in (0, 1) lies.
+// Returns the value below which a share `u` in (0, 1) of the standard normal distribution lies.
 double normal_quantile(double u);
 
 }  // namespace mirfak

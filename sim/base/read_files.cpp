@@ -31,7 +31,7 @@ thread_local std::shared_ptr<ReadFiles::List> of_thread;
 bool notes_data = false;
 std::vector<std::filesystem::path> data;
 
-// The file beside it whose name is nearest, or what else to do.
+// Suggests the file in the same folder with the nearest name, or something else to do.
 std::string hint_for_missing(const std::filesystem::path& path) {
   constexpr std::size_t most = 1000;
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
@@ -49,9 +49,9 @@ std::string hint_for_missing(const std::filesystem::path& path) {
 
 class ReadFiles::List {
  public:
-  // A file as it was read. Another file may be given its identity once it is removed, but not its time as well.
+  // A file as it was read. Another file may get its identity after its removal, but not its time of change as well.
   struct NotedFile {
-    std::pair<dev_t, ino_t> identity;  // whatever it is called
+    std::pair<dev_t, ino_t> identity;  // independent of the file's name
     off_t size = 0;
     std::pair<time_t, long> changed;
 
@@ -66,7 +66,7 @@ class ReadFiles::List {
   void add(const std::string& path, const NotedFile& file) { files_.insert_or_assign(path, file); }
   void add(const ListPointer& others) { others_.insert(others); }
 
-  // The file as it was, wherever it lies now; or what lies where it was.
+  // True if the list has this file, unchanged under any path, or if the file now lies at a noted path.
   bool holds(const NotedFile& file) const {
     const auto is_it = [&](const auto& noted) {
       if (noted.second == file) return true;

@@ -8,17 +8,17 @@
 
 namespace mirfak {
 
-// What a reader takes a value of a document for.
+// The type and the limits by which a reader reads a value of a document.
 struct ReadValue {
   enum class Kind { word, truth, number, whole_number, list, mapping };
   Kind kind{};
-  double minimum = 0;                     // of numbers
-  double maximum = 0;                     // ...
-  std::vector<std::string> choices = {};  // of words: these only; empty: any
+  double minimum = 0;                     // smallest number allowed
+  double maximum = 0;                     // largest number allowed
+  std::vector<std::string> choices = {};  // the only words allowed; empty: any word
 };
 
-// Hears what readers ask of documents in this thread while it lives, so that a schema can follow from the readers
-// themselves. Documents that a document names are heard, too: nodes say where they stand.
+// Is told, while it lives, of all that readers ask of documents in this thread, so that a schema can be derived from
+// the readers themselves. Documents that a document names are included: nodes know their place.
 class ReadingObserver {
  public:
   ReadingObserver();
@@ -26,18 +26,18 @@ class ReadingObserver {
   ReadingObserver(const ReadingObserver&) = delete;
   ReadingObserver& operator=(const ReadingObserver&) = delete;
 
-  // A value that is there was read as this, and is of the kind.
+  // Called when a value that exists was read as `read` says and is of that kind.
   virtual void value(const Node& node, const ReadValue& read) = 0;
-  // A mapping was asked for a key, whether it has it or not. `nullable`: null stands for none; `required`: it is an
-  // error where it is absent.
+  // Called when a mapping was asked for a key, whether the mapping has the key or not. `nullable`: null stands for "no
+  // value"; `required`: an absent key is an error.
   virtual void key(const Node& mapping, std::string_view key, bool required, bool nullable) = 0;
-  // What a key is where it is left out, as JSON has it.
+  // Called with the value that a key has by default, as JSON.
   virtual void fallback(const Node& mapping, std::string_view key, const std::string& json) = 0;
-  // A mapping was asked for all its keys: it may have any.
+  // Called when a mapping was asked for all its keys: the mapping may have any key.
   virtual void any_key(const Node& mapping) = 0;
 };
 
-// Of this thread; nullptr: nobody listens.
+// Returns the observer of this thread; nullptr: none.
 ReadingObserver* reading_observer();
 
 }  // namespace mirfak

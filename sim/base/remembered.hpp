@@ -9,8 +9,9 @@
 
 namespace mirfak {
 
-// What was made for each name, once; usable from many threads. What fails is not remembered, and two threads that ask
-// for the same at the same time may both make it: the first to finish is kept. Entries stay where they are.
+// Remembers the value that was made for each name; usable from many threads. A failure is not remembered. Two threads
+// that ask for one name at the same time may both make its value: the first to finish is kept. Entries keep their
+// addresses.
 template <typename T>
 class Remembered {
  public:

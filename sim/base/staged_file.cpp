@@ -27,38 +27,38 @@ constexpr std::string_view kStaged = ".partial-";
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// Returns the target of a staged file, also of one of another process; any other path is its own target.
+// Returns the target of a staged file, also of another process's staged file; any other path is its own target.
 std::string target_of(const fs::path& path) {
   const std::string target = target_of_unfinished(path).string();
   return target.substr(0, target.rfind(kStaged));
 }
 
-// Returns how many of a name's `length` bytes the system takes in a folder when `more` bytes follow.
+// Returns the part of a name's `length` bytes that fits in a folder when `more` bytes follow.
 std::size_t shortened(std::size_t length, const fs::path& folder, std::size_t more) {
   const std::size_t of_path = PATH_MAX - 1 - std::min<std::size_t>(folder.native().size() + 1, PATH_MAX - 1);
   const std::size_t most = std::min<std::size_t>(NAME_MAX, of_path);
   return std::min(length, most - std::min(most, more));
 }
 
-constexpr std::size_t kLongestEnd = kStaged.size() + 24;  // with two numbers
+constexpr std::size_t kLongestEnd = kStaged.size() + 24;  // kStaged with two numbers
 
-// The prefix of the names of the target's staged files.
+// Returns the prefix of the names of the target's staged files.
 std::string staged_prefix(const fs::path& target) {
   const std::string name = target.filename().string();
   return name.substr(0, shortened(name.size(), folder_of(target), kLongestEnd)) + std::string(kStaged);
 }
 
-// A name that no other writer, in this process or another, uses at the same time.
+// Returns a name that no other writer, in this process or another, uses at the same time.
 fs::path staging_name(const fs::path& target) {
   static std::atomic<unsigned> count{0};
   fs::path name = target;
   return name.replace_filename(fmt::format("{}{}-{}", staged_prefix(target), ::getpid(), count++));
 }
 
-// Follows a link, also to a file that is not there yet: that name is what a commit replaces. A link where links
-// lead round in a circle.
+// Follows links, also to a file that does not exist yet: a commit replaces the returned path. Returns a link if the
+// links form a circle.
 fs::path behind_links(fs::path path) {
-  constexpr int kMaxLinks = 40;  // as the system's
+  constexpr int kMaxLinks = 40;  // as many as the system follows
   std::error_code failed;
   for (int i = 0; i < kMaxLinks && fs::is_symlink(path, failed); ++i) {
     const fs::path next = fs::read_symlink(path, failed);
@@ -104,7 +104,7 @@ void check_target(const fs::path& target, StagedFile::Replaces replaces) {
   }
 }
 
-// All of the bytes; 0, or the errno of what failed.
+// Writes all bytes; returns 0, or the errno of the failure.
 int write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file, bytes.data(), bytes.size());

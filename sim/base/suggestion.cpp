@@ -15,9 +15,9 @@ namespace mirfak {
 namespace {
 
 constexpr std::size_t kFew = 5;
-constexpr std::size_t kMostListed = 16;  // so many are read at a glance
+constexpr std::size_t kMostListed = 16;  // a number of words that is read at a glance
 
-// Letters and digits alone, in lower case.
+// Returns only the word's letters and digits, in lower case.
 std::string bare(std::string_view word) {
   std::string out;
   for (const unsigned char c : word.substr(0, 100)) {
@@ -26,7 +26,7 @@ std::string bare(std::string_view word) {
   return out;
 }
 
-// Counts the pairs of neighbouring letters that two words share, and more where one word holds the other.
+// Counts the pairs of neighbouring letters that two words share, and adds kHeld if one word contains the other.
 std::size_t likeness(const std::string& word, const std::string& other) {
   constexpr std::size_t kHeld = 1000;
   const auto pairs = [](const std::string& of) {
@@ -43,7 +43,7 @@ std::size_t likeness(const std::string& word, const std::string& other) {
   return shared + (holds ? kHeld : 0);
 }
 
-// The words most like it, in the order in which they are known; no more than a few.
+// Returns the words most like `word`, in the order in which they are known; at most kFew.
 std::vector<std::string> likest(std::string_view word, std::span<const std::string> known) {
   const std::string sought = bare(word);
   std::vector<std::pair<std::size_t, std::size_t>> order;  // likeness, place

@@ -6,9 +6,9 @@
 
 namespace mirfak {
 
-// The hint of a message about an unknown word: "did you mean 'dgx-a100-80g'?" with the likely misspelling; else the few
-// known words that hold it, or that it holds, or share most letters with it; all where there are few. "" where nothing
-// is known.
+// Returns the hint of a message about an unknown word: "did you mean 'dgx-a100-80g'?" with the likely misspelling; else
+// all known words if there are few; else the few known words that contain `word`, are contained in it, or share most
+// letters with it. "" if no words are known.
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace mirfak

@@ -34,7 +34,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t longest = 100;  // nobody misspells a word this long; bounds the work on hostile input
+  constexpr std::size_t longest = 100;  // nobody misspells a longer word; bounds the work on hostile input
   if (word.size() > longest) return {};
   std::size_t best = std::min(std::max<std::size_t>(2, word.size() / 3) + 1, std::max<std::size_t>(1, word.size()));
   std::string found;

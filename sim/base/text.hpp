@@ -8,30 +8,32 @@
 
 namespace mirfak {
 
-// The candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours; case does not
-// count), the first of equally near ones, or "" when none is near enough to be a likely misspelling: at most a
-// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters. Where none is one edit away,
-// the first that begins with the word and goes on with another, as "dgx-a100-80g" does with "dgx-a100", comes before.
+// Returns the candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours; case does
+// not count), the first of equally near candidates, or "" if none is near enough to be a likely misspelling: at most a
+// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters. If no candidate is one edit
+// away, the first candidate that begins with the word and continues with a further part, as "dgx-a100-80g" does with
+// "dgx-a100", is preferred.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-// The hint of a message about an unknown word: "did you mean 'tensor'?" with the nearest candidate, or `otherwise`.
+// Returns the hint of a message about an unknown word: "did you mean 'tensor'?" with the nearest candidate, or
+// `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates, std::string otherwise);
 
-// What a message quotes of a text of unknown length and content: the first `longest` bytes or a little less, cut
-// between characters and followed by "..." when something is left out; control characters
-// and bytes that are not UTF-8 become '?'.
+// Returns the excerpt that a message quotes from a text of unknown length and content: the first `longest` bytes or
+// slightly fewer, cut between characters and followed by "..." if something is left out; control characters and bytes
+// that are not UTF-8 become '?'.
 std::string excerpt(std::string_view text, std::size_t longest = 60);
 
-// Without the blanks at both ends.
+// Returns the text without the blanks at both ends.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
 
-// Line `number` (from 1) of `text`, without its line end; "" when there is no such line.
+// Returns line `number` (from 1) of `text`, without its line end; "" if there is no such line.
 std::string nth_line(std::string_view text, int number);
 
 // "a, b or c"
 std::string join_or(std::span<const std::string> words);
 
-// As one word of a POSIX shell, between single quotes.
+// Returns the text as one word of a POSIX shell, between single quotes.
 std::string shell_quoted(std::string_view text);
 
 // "0-3, 7" for {0, 1, 2, 3, 7}; ascending.

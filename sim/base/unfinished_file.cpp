@@ -1,6 +1,6 @@
-// A handler of signals may neither take a mutex nor touch memory that another thread changes. The list of unfinished
-// files is therefore guarded by a flag that is only ever held with signals blocked: whoever holds it goes on running,
-// and a handler, on whatever thread, waits for some instructions at most.
+// A signal handler may neither take a mutex nor touch memory that another thread changes. The list of unfinished files
+// is therefore guarded by a flag that is only ever held with signals blocked: the thread that holds the flag goes on
+// running, and a handler, on whatever thread, waits for at most a few instructions.
 
 #include "base/unfinished_file.hpp"
 
@@ -32,7 +32,7 @@ void take_list() {
   }
 }
 
-// The state of the thread whose SignalPause lives; there is one at a time, as the flag is held.
+// The signal mask of the thread whose SignalPause lives; only one lives at a time, because it holds the flag.
 sigset_t mask_before;
 
 }  // namespace
@@ -71,7 +71,7 @@ std::filesystem::path target_of_unfinished(const std::filesystem::path& path) {
 }
 
 void end_by_signal(int signal) {
-  take_list();  // for good: nobody begins another file
+  take_list();  // never released: no thread begins another file
   for (const UnfinishedFile* file : unfinished()) ::unlink(file->path().c_str());
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // takes effect when the handler returns

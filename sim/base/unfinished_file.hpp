@@ -4,11 +4,11 @@
 
 namespace mirfak {
 
-// The name of a file that nobody may find unfinished: while one lives, the file is removed where a signal ends the
-// process, as remove_unfinished_files_at_signals() has asked. Thread-safe.
+// The name of a file that nobody may find unfinished: while an UnfinishedFile lives, its file is removed if a signal
+// ends the process and remove_unfinished_files_at_signals() was called. Thread-safe.
 class UnfinishedFile {
  public:
-  // `target`: the name that the file takes when it is complete, as messages have it.
+  // `target`: the name that the complete file takes, as messages show it.
   UnfinishedFile(std::filesystem::path path, std::filesystem::path target);
   ~UnfinishedFile();
   UnfinishedFile(const UnfinishedFile&) = delete;
@@ -22,11 +22,12 @@ class UnfinishedFile {
   std::filesystem::path target_;
 };
 
-// The target of the unfinished file at this path; the path itself where no such file is known.
+// Returns the target of the unfinished file at this path; the path itself if no such file is known.
 std::filesystem::path target_of_unfinished(const std::filesystem::path& path);
 
-// While one lives, no signal removes unfinished files or ends the process by remove_unfinished_files_at_signals(): for
-// a few system calls that belong together. Such a signal waits.
+// While a SignalPause lives, no signal removes unfinished files or ends the process through
+// remove_unfinished_files_at_signals(); a signal waits until the pause ends. For a few system calls that belong
+// together.
 class SignalPause {
  public:
   SignalPause();
@@ -35,12 +36,12 @@ class SignalPause {
   SignalPause& operator=(const SignalPause&) = delete;
 };
 
-// From now on the signals that others send to end a program (Ctrl-C, SIGTERM, SIGHUP, the limit on CPU time, ...)
-// remove all unfinished files first, and then end the process as they always do. Those that the process was started
-// with orders to ignore (nohup) stay ignored. For a program of its own, not for a library in a process of others.
+// From the call on, the signals that end a program from outside (Ctrl-C, SIGTERM, SIGHUP, the limit on CPU time, ...)
+// first remove all unfinished files, and then end the process as always. Signals that the process ignored from its
+// start (nohup) stay ignored. For a program of its own, not for a library in another program's process.
 void remove_unfinished_files_at_signals();
 
-// Called in a handler of `signal`: removes all unfinished files, and has the signal end the process when the handler
+// Called in a handler of `signal`: removes all unfinished files, and makes the signal end the process when the handler
 // returns.
 void end_by_signal(int signal);
 

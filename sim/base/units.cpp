@@ -11,19 +11,20 @@ namespace mirfak {
 
 namespace {
 
-// The decimal places that leave `digits` significant ones; negative where whole tens are rounded away.
+// Returns the number of decimal places that leaves `digits` significant digits; negative if whole tens are rounded
+// away.
 int decimals_of(double value, int digits) {
   return digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value))));
 }
 
-// The value as its digits show it, so that 999.7 counts as 1000 where a prefix is chosen.
+// Returns the value as its digits show it, so that 999.7 counts as 1000 when a prefix is chosen.
 double as_shown(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return value;
   const double scale = std::pow(10, decimals_of(value, digits));
   return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
 }
 
-// Trailing zeros are kept: they are digits that are known.
+// Trailing zeros are kept: they are known digits.
 std::string significant(double value, int digits) {
   const double shown = as_shown(value, digits);
   if (shown == 0) return "0";
@@ -85,7 +86,7 @@ std::string usd_text(double usd, int digits) {
                      kDollars[index]);
 }
 
-// "tokens_per_s" of "tokens_per_s_per_gpu".
+// Returns "tokens_per_s" for "tokens_per_s_per_gpu".
 std::string_view without_shares(std::string_view key) {
   constexpr std::string_view per = "_per_";
   for (std::size_t at = key.rfind(per); at != key.npos && key.substr(at) != "_per_s"; at = key.rfind(per)) {
@@ -132,7 +133,7 @@ std::span<const UnitWord> unit_words() { return kWords; }
 Unit unit_of_key(std::string_view key) {
   key = without_shares(key);
   if (key.ends_with("_per_s")) return Unit::count;
-  const std::string_view last = key.substr(key.find_last_of("_.") + 1);  // all of it where there is neither
+  const std::string_view last = key.substr(key.find_last_of("_.") + 1);  // the whole key if it has neither
   const auto* const found =
       std::find_if(std::begin(kWords), std::end(kWords), [&](const UnitWord& of) { return of.word == last; });
   return found == std::end(kWords) ? Unit::whole : found->unit;
@@ -195,7 +196,7 @@ std::string format_price(double usd) {
 
 int digits_for_steps(double step, double largest) {
   if (!(step > 0) || !(largest > step)) return kShownDigits;
-  constexpr int exact = 15;  // no double has more that mean anything
+  constexpr int exact = 15;  // more digits of a double have no meaning
   return std::clamp(1 + static_cast<int>(std::ceil(std::log10(largest / step))), kShownDigits, exact);
 }
 

@@ -19,15 +19,15 @@ bool is_hidden(boost::locale::utf::code_point character) {
          within(0x2066, 0x2069);
 }
 
-// Length of the sequence at the beginning of a text that changes a terminal's colours: "\033[1;31m"; 0: there is
-// none.
+// Returns the length of the sequence at the beginning of a text that changes a terminal's colours: "\033[1;31m"; 0: no
+// such sequence.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\033[")) return 0;
   const std::size_t end = text.find_first_not_of("0123456789;", 2);
   return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
 }
 
-// True if the whole text is printable ASCII, as most texts are: then there is nothing to do.
+// True if the whole text is printable ASCII, as most texts are, and needs no change.
 bool is_plain(std::string_view text, Kept kept) {
   return std::all_of(text.begin(), text.end(), [=](unsigned char c) {
     return (c >= 0x20 && c < 0x7f) || (kept != Kept::nothing && (c == '\n' || c == '\t'));

@@ -1,11 +1,11 @@
-// The only file that knows libyaml. It listens to the parser's events instead of loading trees: keys and values are
-// counted while they are read, so that an input of a few bytes that expands to billions of values
+// This is the only file that uses libyaml. It listens to the parser's events instead of loading trees: keys and values
+// are counted while they are read. An input of a few bytes that expands to billions of values
 //
 //   a: &a [x, x, x, x]
 //   b: &b [*a, *a, *a, *a]      # and so on, four times more on every line
 //
-// is refused at the 200,000th, an alias inside the very value it names is refused because that value is
-// not finished, and a second document in the file is an error instead of being dropped in silence.
+// is therefore refused at the 200,000th value. An alias inside the value that it names is refused because that value is
+// not finished. A second document in the file is an error; it is not dropped in silence.
 #include "base/yaml.hpp"
 
 #include "base/characters.hpp"
@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kMaxValues = 200'000;
 constexpr std::size_t kMaxExpandedBytes = 8U << 20U;
 
-// What a value costs when an alias copies it.
+// The size of a value, which counts again for each alias that copies it.
 struct Extent {
   std::size_t values = 1;
   std::size_t bytes = 0;
@@ -83,7 +83,7 @@ class ValueBuilder {
  public:
   ValueBuilder(std::string name, const std::string& text, bool unique_keys)
       : name_(std::move(name)), text_(text), unique_keys_(unique_keys) {
-    root_.where = {name_, 1, 1};  // of a file without a value
+    root_.where = {name_, 1, 1};  // place of the root in a file without a value
   }
 
   Value read() {
@@ -265,7 +265,7 @@ class ValueBuilder {
   std::unordered_set<std::string> begun_;  // anchors of values whose beginning has been read
 };
 
-// Words that have no sign of YAML in them stand plain.
+// True if a word contains no sign of YAML and can stand without quotes.
 bool is_plain_word(std::string_view word) {
   const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   if (word.empty() || word == "null" || word == "Null" || word == "NULL") return false;
@@ -275,7 +275,7 @@ bool is_plain_word(std::string_view word) {
                                     [&](char c) { return letter(c) || c == '.' || c == '-' || c == '+' || c == '/'; });
 }
 
-// Writes values: mappings over lines or within braces, lists within brackets.
+// Writes values: mappings over several lines or within braces, lists within brackets.
 class Writer {
  public:
   explicit Writer(bool on_one_line) : on_one_line_(on_one_line) {

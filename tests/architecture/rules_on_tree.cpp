@@ -68,7 +68,7 @@ void check_none(const std::vector<std::string>& violations) {
 
 }  // namespace
 
-TEST_CASE("sources include only rooms above their own") {
+TEST_CASE("sources include only their own room and those before it") {
   const auto sources = sources_of_sim();
   REQUIRE(!sources.empty());
   for (const SourceFile& file : sources) check_none(include_violations(file));

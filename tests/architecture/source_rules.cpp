@@ -74,17 +74,46 @@ std::optional<Include> parse_include(std::string_view line) {
   return Include{std::string(line.substr(0, line.find(quoted ? '"' : '>'))), quoted};
 }
 
-// "cost" of "sim/cost/kernel.cpp"; "" of a file that is in no folder of sim/.
-std::string room_of(std::string_view path) {
-  if (!path.starts_with("sim/")) return {};
+// The folders of a path of sim/ that say where it belongs: {"lowering", "cost"} of "sim/lowering/cost/kernel.cpp",
+// {"base"} of "sim/base/text.cpp"; none of a file at the top.
+std::vector<std::string> place_of(std::string_view path) {
+  std::vector<std::string> out;
+  if (!path.starts_with("sim/")) return out;
   path.remove_prefix(4);
-  const std::size_t slash = path.find('/');
-  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+  const std::size_t most = path.starts_with("base/") ? 1 : 2;
+  while (out.size() < most) {
+    const std::size_t slash = path.find('/');
+    if (slash == std::string_view::npos) break;
+    out.emplace_back(path.substr(0, slash));
+    path.remove_prefix(slash + 1);
+  }
+  return out;
 }
 
+std::string room_of(std::string_view path) {
+  const std::vector<std::string> place = place_of(path);
+  return place.empty() ? std::string() : place.back();
+}
+
+// The path of a room's folder; "" of none.
+std::string folder_of(std::string_view room) {
+  for (const Layer& layer : layers()) {
+    if (std::find(layer.rooms.begin(), layer.rooms.end(), room) == layer.rooms.end()) continue;
+    return layer.name == room ? fmt::format("sim/{}", room) : fmt::format("sim/{}/{}", layer.name, room);
+  }
+  return {};
+}
+
+// A room's number in the order of all layers; -1: it is none.
 std::ptrdiff_t rank_of(std::string_view room) {
-  const auto at = std::find(rooms().begin(), rooms().end(), room);
-  return at == rooms().end() ? -1 : at - rooms().begin();
+  std::ptrdiff_t rank = 0;
+  for (const Layer& layer : layers()) {
+    for (const std::string& known : layer.rooms) {
+      if (known == room) return rank;
+      ++rank;
+    }
+  }
+  return -1;
 }
 
 // What is wrong with one include in a file of `room`, or "".
@@ -102,7 +131,7 @@ std::string judge(const Include& include, const std::string& room) {
     return fmt::format("\"{}\" does not begin with a room's name", include.path);
   }
   if (rank_of(from) > rank_of(room)) {
-    return fmt::format("\"{}\" is of a room below {}/", include.path, room);
+    return fmt::format("\"{}\" is of a room that comes after {}/", include.path, room);
   }
   return {};
 }
@@ -134,18 +163,23 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 
 }  // namespace
 
-const std::vector<std::string>& rooms() {
-  static const std::vector<std::string> list{
-      "base",   "graph",     "block",       "model",      "schedule",   "strategy", "sharding",   "cluster",  "network",
-      "cost",   "recording", "calibration", "program",    "engine",     "replay",   "simulation", "training", "energy",
-      "plan",   "alpa",      "scenario",    "comparison", "validation", "trace",    "chakra",     "launch",   "import",
-      "report", "page",      "sweep",       "serve",      "cli",        "python"};
+const std::vector<Layer>& layers() {
+  static const std::vector<Layer> list{
+      {"base", {"base"}},
+      {"description", {"graph", "block", "model", "schedule", "strategy", "cluster", "network"}},
+      {"lowering", {"sharding", "cost", "program"}},
+      {"execution", {"engine", "replay", "simulation"}},
+      {"questions", {"training", "energy", "plan", "alpa"}},
+      {"files", {"recording", "calibration", "scenario", "validation", "trace", "chakra", "launch", "import"}},
+      {"faces", {"comparison", "report", "page", "sweep", "serve", "cli", "python"}}};
   return list;
 }
 
 std::vector<std::string> include_violations(const SourceFile& file) {
   const std::string room = room_of(file.path);
-  if (rank_of(room) < 0) return {fmt::format("{}: is in no room", file.path)};
+  if (rank_of(room) < 0 || !file.path.starts_with(folder_of(room) + "/")) {
+    return {fmt::format("{}: is in no room", file.path)};
+  }
   return violations_by_line(file, [&room](const std::string& line) {
     const std::optional<Include> include = parse_include(line);
     return include ? judge(*include, room) : std::string();
@@ -181,12 +215,15 @@ std::vector<std::string> top_level_violations(const std::vector<std::string>& en
 std::vector<std::string> room_violations(const std::vector<std::string>& paths) {
   const std::set<std::string> all(paths.begin(), paths.end());
   std::set<std::string> found;
-  for (const std::string& path : paths) found.insert(room_of(path));
-  found.erase("");
+  for (const std::string& path : paths) {
+    const std::vector<std::string> place = place_of(path);
+    if (!place.empty()) found.insert(fmt::format("sim/{}", fmt::join(place, "/")));
+  }
   std::vector<std::string> out;
-  for (const std::string& room : found) {
-    if (rank_of(room) < 0) out.push_back(fmt::format("sim/{}: is not in the list of rooms", room));
-    if (!all.contains("sim/" + room + "/README.md")) out.push_back(fmt::format("sim/{}: has no README.md", room));
+  for (const std::string& folder : found) {
+    const std::string room = folder.substr(folder.rfind('/') + 1);
+    if (folder_of(room) != folder) out.push_back(fmt::format("{}: is not in the list of rooms", folder));
+    if (!all.contains(folder + "/README.md")) out.push_back(fmt::format("{}: has no README.md", folder));
   }
   return out;
 }

@@ -13,11 +13,16 @@ struct SourceFile {
   std::string text;
 };
 
-// The rooms of sim/, each of which may include only itself and those before it.
-const std::vector<std::string>& rooms();
+// A layer of sim/: a folder of rooms, or, as the lowest, one room. A room may include itself and those before it, in
+// its layer or in one below.
+struct Layer {
+  std::string name;
+  std::vector<std::string> rooms;
+};
+const std::vector<Layer>& layers();
 
-// For a file of sim/: it is in a room, a quoted include is "room/file" of its own room or of one above, and a library
-// that belongs to one room is included only there.
+// For a file of sim/: it is in a room, a quoted include is "room/file" of its own room or of one before it, and a
+// library that belongs to one room is included only there.
 std::vector<std::string> include_violations(const SourceFile& file);
 
 std::vector<std::string> length_violations(const SourceFile& file, int longest);

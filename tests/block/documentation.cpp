@@ -12,7 +12,7 @@
 using namespace mirfak;
 
 TEST_CASE("the README has every operator, as the table says it") {
-  std::ifstream in(source_root() + "/sim/block/README.md");
+  std::ifstream in(source_root() + "/sim/description/block/README.md");
   const std::string page(std::istreambuf_iterator<char>(in), {});
   REQUIRE(!page.empty());
   for (const block::OperatorRow& row : block::operators()) {

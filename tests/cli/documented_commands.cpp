@@ -53,7 +53,9 @@ std::vector<Block> documented_blocks() {
   const fs::path top = mirfak::source_root();
   std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md"};
   for (const char* page : {"README.md", "GUIDE.md", "METHODS.md", "FORMATS.md"}) files.push_back(top / "sim" / page);
-  for (const auto& entry : fs::directory_iterator(top / "sim")) files.push_back(entry.path() / "README.md");
+  for (const auto& entry : fs::recursive_directory_iterator(top / "sim")) {
+    if (entry.is_directory()) files.push_back(entry.path() / "README.md");
+  }
   std::sort(files.begin(), files.end());
   std::vector<Block> out;
   for (const fs::path& file : files) {

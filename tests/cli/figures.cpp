@@ -40,7 +40,7 @@ std::string table_of(bool training) {
 
 // The text between two comments, which `table` replaces where MIRFAK_WRITE_PAGES is set.
 void check_table(const std::string& begin, const std::string& table) {
-  const std::string path = source_root() + "/sim/report/README.md";
+  const std::string path = source_root() + "/sim/faces/report/README.md";
   std::string page = read_text(path);
   const std::string first = fmt::format("<!-- {} -->\n", begin);
   REQUIRE(page.find(first) != std::string::npos);
@@ -52,8 +52,9 @@ void check_table(const std::string& begin, const std::string& table) {
     std::ofstream(path) << page;
     return;
   }
-  CHECK_MESSAGE(page.substr(from, to - from) == table,
-                "sim/report/README.md: the table is not that of mirfak list figures; MIRFAK_WRITE_PAGES=1 writes it");
+  CHECK_MESSAGE(
+      page.substr(from, to - from) == table,
+      "sim/faces/report/README.md: the table is not that of mirfak list figures; MIRFAK_WRITE_PAGES=1 writes it");
 }
 
 Finished run_in(const ScratchFolder& folder, std::vector<std::string> arguments) {

@@ -79,6 +79,21 @@ TEST_CASE("a sample of fixed factors is the single iteration with these") {
   }
 }
 
+// Without factors the tasks of a sample's critical path take no longer than the iteration.
+TEST_CASE("what causes add to a sample's critical path is what the sample takes longer, or more") {
+  for (const Job& job : jobs()) {
+    const Spread found = sampled(perturbed_by(job, everything()), 40);
+    for (const SampledIteration& sample : found.samples) {
+      double added = 0;
+      for (const double seconds : sample.excess_s) {
+        added += seconds;
+        CHECK(std::abs(seconds) < found.without_s);
+      }
+      CHECK(added >= sample.time_s - found.without_s * (1 + 1e-3));
+    }
+  }
+}
+
 TEST_CASE("one seed gives the same bits on any number of threads, another gives others") {
   const Job job = perturbed_by(jobs().front(), everything());
   for (const bool antithetic : {false, true}) {

@@ -237,14 +237,16 @@ TEST_CASE("factors that change nothing, or next to nothing, do so in single iter
   });
 }
 
-TEST_CASE("one slow rank, by passes or by operators: the same to the picosecond") {
+TEST_CASE("one slow rank, and a slow port now and then, by passes or by operators: the same to the picosecond") {
   const std::vector<TimeFactors> kinds = {{.compute = 2},   {.communication = 1.5},
                                           {.host = 1.5},    {.compute = 1.1, .communication = 1.3, .host = 1.05},
                                           {.compute = 0.8}, {.host = 0.7}};
   std::size_t next = 0;
   for_each_drawn(41, 60, [&](const Job& job) {
     Perturbations slow;
-    slow.ranks = {{static_cast<int>(7 * next) % job.cluster.gpus(), kinds[next % kinds.size()]}};
+    const int rank = static_cast<int>(7 * next) % job.cluster.gpus();
+    slow.ranks = {{rank, kinds[next % kinds.size()]}};
+    if (next % 3 == 2) slow.ports = {{(rank + 1) % job.cluster.gpus(), 1.5}};
     ++next;
     const Job perturbed = perturbed_by(job, slow);
     CHECK(simulate(perturbed).timeline.makespan == simulate(perturbed, {false, true}).timeline.makespan);

@@ -74,7 +74,7 @@ class Documentation(unittest.TestCase):
         before = os.getcwd()
         os.chdir(SOURCE)
         try:
-            for page in ("README.md", "sim/python/README.md"):
+            for page in ("README.md", "sim/faces/python/README.md"):
                 blocks = re.findall(r"^```python\n(import mirfak\n.*?)^```", (SOURCE / page).read_text(), re.M | re.S)
                 self.assertEqual(len(blocks), 1, page)
                 with self.subTest(page), contextlib.redirect_stdout(io.StringIO()):

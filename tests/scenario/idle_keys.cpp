@@ -170,7 +170,7 @@ std::vector<std::string> quoted_words(const std::string& text) {
 
 // The keys of the section "Keys" of scenario/README.md, which other tests hold against the reader.
 std::vector<DocumentedKey> documented_keys() {
-  std::ifstream in(std::filesystem::path(source_root()) / "sim/scenario/README.md");
+  std::ifstream in(std::filesystem::path(source_root()) / "sim/files/scenario/README.md");
   std::vector<DocumentedKey> out;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {

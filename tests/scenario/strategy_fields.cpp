@@ -36,7 +36,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 // "| `strategy.tensor` | 1 | tensor-parallel size |": by key, the default without quotes and the meaning.
 std::map<std::string, std::pair<std::string, std::string>> documented_keys() {
-  std::ifstream in(std::filesystem::path(source_root()) / "sim/scenario/README.md");
+  std::ifstream in(std::filesystem::path(source_root()) / "sim/files/scenario/README.md");
   const std::string start = "| `strategy.";
   std::map<std::string, std::pair<std::string, std::string>> out;
   for (std::string line; std::getline(in, line);) {

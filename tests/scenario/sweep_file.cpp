@@ -180,6 +180,16 @@ TEST_CASE("a point is read as its scenario would be with the values of the axes 
   }
 }
 
+TEST_CASE(
+    "a scenario that mirfak import or search wrote has points: what it notes, and what it searched, are none of "
+    "theirs") {
+  const SweepFile file = sweep(
+      "set: {notes: ['train.sh:3: has no effect'], search: {objective: time}}\n"
+      "axes: [{grid: {strategy.tensor: [2, 4]}}]\n");
+  PointReader reader(file, Catalog(data_folders().hardware), data_folders());
+  CHECK(reader.read(1).strategy.tensor == 4);
+}
+
 TEST_CASE("a point that cannot be read does not disturb the next") {
   const SweepFile file = sweep("axes: [{grid: {strategy.tensor: [2, 0, 3, 4], training.precision: [bf16, f16]}}]\n");
   PointReader reader(file, Catalog(data_folders().hardware), data_folders());

@@ -97,6 +97,7 @@ TEST_CASE("faults are named with their row and cell") {
   CHECK(starts(fault("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n"), "1:5 0B1 stands before its forward pass"));
   CHECK(starts(fault("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n"), "none"));
   CHECK(starts(fault("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), "1:5 deadlock: 0B0 waits for 1B (or I) 0"));
+  CHECK(starts(fault("0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F1,1B1,1F0,1B0\n"), "1:10 deadlock: 0B0 waits for 1B (or I) 0"));
 }
 
 TEST_CASE("large numbers in a short file cost nothing") {

@@ -1,5 +1,5 @@
 // Schemas of results follow from what the commands write of examples. Sentences are those of the tables in
-// sim/report/README.md.
+// sim/faces/report/README.md.
 
 #include "cli/program.hpp"
 #include "result_shape.hpp"
@@ -87,7 +87,7 @@ Json result_of(const Arguments& example, const std::filesystem::path& folder) {
 // The rows of the tables in these sections of the page, "| `key`, `another` | unit | meaning |".
 schema::Descriptions described_in(const std::vector<std::string>& sections) {
   schema::Descriptions out;
-  std::ifstream in(std::filesystem::path(source_root()) / "sim" / "report" / "README.md");
+  std::ifstream in(std::filesystem::path(source_root()) / "sim" / "faces" / "report" / "README.md");
   const std::regex name("`([^`]*)`");
   bool inside = false;
   for (std::string line; std::getline(in, line);) {

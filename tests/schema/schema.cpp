@@ -1,5 +1,5 @@
 // Schemas of files follow from what their readers ask of examples: every file of scenarios/, and those of examples/
-// here, which have what these lack. Sentences are those of the tables in sim/scenario/README.md.
+// here, which have what these lack. Sentences are those of the tables in sim/files/scenario/README.md.
 
 #include "base/error.hpp"
 #include "scenario/comparison_file.hpp"
@@ -99,7 +99,7 @@ Schemas recorded() {
 // "| `cluster.nodes[].network`, `.ports` | the type's | another network ... |"
 schema::Descriptions described() {
   schema::Descriptions out;
-  std::ifstream in(kSource / "sim" / "scenario" / "README.md");
+  std::ifstream in(kSource / "sim" / "files" / "scenario" / "README.md");
   const std::regex name("`([^`]*)`");
   for (std::string line; std::getline(in, line);) {
     if (!line.starts_with("| `")) continue;

@@ -1,0 +1,200 @@
+#include "cluster/catalog.hpp"
+
+#include "base/remembered.hpp"
+#include "base/text.hpp"
+#include "cluster/profiles.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kEnding = ".yaml";
+constexpr std::string_view kMedian = "median";  // price list over all providers
+constexpr std::array<std::string_view, 4> kFolders = {"gpus", "links", "nodes", "prices"};
+constexpr std::array<std::string_view, 4> kNouns = {"GPU", "link", "node type", "price list"};
+
+std::string_view folder_of(ProfileKind kind) { return kFolders[static_cast<std::size_t>(kind)]; }
+
+}  // namespace
+
+struct Catalog::Memory {
+  Remembered<GpuSpec> gpus;
+  Remembered<LinkSpec> links;
+  Remembered<NodeHardware> nodes;
+  Remembered<std::vector<PriceSpec>> prices;
+  Remembered<std::vector<std::string>> names;
+};
+
+Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), memory_(std::make_shared<Memory>()) {
+  for (const std::string_view part : kFolders) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder_ / part, ignored)) {
+      fail_input({folder_.string(), 0, 0}, fmt::format("expected a folder of hardware data with {}/ in it", part));
+    }
+  }
+}
+
+std::filesystem::path Catalog::path_of(ProfileKind kind, const FileReference& reference) const {
+  if (reference.is_path()) return reference.existing_path();
+  // Names are compared with the names that exist, not looked up in the file system: "A100-80G" must not find "a100-80g"
+  // on one machine only.
+  const std::vector<std::string> known = names(kind);
+  if (!std::binary_search(known.begin(), known.end(), reference.name())) {
+    reference.fail_unknown(kNouns[static_cast<std::size_t>(kind)], known);
+  }
+  return folder_ / folder_of(kind) / (reference.name() + std::string(kEnding));
+}
+
+std::vector<std::string> Catalog::names(ProfileKind kind) const {
+  return memory_->names.get(std::string(folder_of(kind)), [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / folder_of(kind))) {
+      if (entry.path().extension() == kEnding) names.push_back(entry.path().stem().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  });
+}
+
+GpuSpec Catalog::gpu(const FileReference& reference) const {
+  const std::filesystem::path path = path_of(ProfileKind::gpu, reference);
+  return memory_->gpus.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_gpu_profile(file, [&](const Node& name) {
+      // One step only: the other GPU must have a table of its own, so the names cannot form a circle.
+      ProfileFile other(path_of(ProfileKind::gpu, name));
+      return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
+        name.fail(fmt::format("{} has no measured table of its own", other.name()));
+      });
+    });
+  });
+}
+
+LinkSpec Catalog::link(const FileReference& reference) const {
+  const std::filesystem::path path = path_of(ProfileKind::link, reference);
+  return memory_->links.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_link_profile(file);
+  });
+}
+
+LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
+  LinkSpec found = link(reference);
+  if (std::find(found.joins.begin(), found.joins.end(), to) != found.joins.end()) return found;
+  reference.fail(fmt::format("'{}' joins a GPU to {}, not to {}", found.name, link_ends_text(found),
+                             link_end_names()[static_cast<std::size_t>(to)]),
+                 "`mirfak list links` shows what links join");
+}
+
+NodeHardware Catalog::read_node(ProfileFile& file) const {
+  const NodeProfile profile = read_node_profile(file);
+  return NodeHardware{profile.spec,
+                      gpu(profile.gpu),
+                      link(profile.scale_up, LinkEnd::gpus),
+                      link(profile.host_link, LinkEnd::host),
+                      link(profile.network, LinkEnd::nodes),
+                      {}};
+}
+
+NodeHardware Catalog::node(const FileReference& reference) const {
+  const std::filesystem::path path = path_of(ProfileKind::node, reference);
+  return memory_->nodes.get(path.string(), [&] {
+    ProfileFile file(path);
+    const std::optional<Node> like = file.root().find("like");
+    if (!like) return read_node(file);
+    // One step only, so that the names cannot form a circle.
+    ProfileFile other(path_of(ProfileKind::node, *like));
+    if (other.root().has("like")) like->fail(fmt::format("{} is like another node type itself", other.name()));
+    NodeHardware out = read_node(other);
+    out.spec.name = file.name();
+    out.spec.title = file.title();
+    const bool other_host = read_host_factor(file, out.spec);
+    if (!other_host || file.root().has("correction")) out.spec.correction = read_correction(file);
+    file.finish();
+    return out;
+  });
+}
+
+std::vector<PriceSpec> Catalog::prices(const FileReference& provider) const {
+  const std::filesystem::path path = path_of(ProfileKind::price, provider);
+  return memory_->prices.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_price_profile(file);
+  });
+}
+
+namespace {
+
+// Parts of "aws/spot".
+struct PriceChoice {
+  std::string list;
+  std::string kind;
+};
+
+PriceChoice parts_of(const std::string& choice) {
+  for (const std::string_view ending : {".yaml", ".yml", ".json"}) {
+    if (choice.ends_with(ending)) return {choice, price_kind_names().front()};
+  }
+  const std::size_t slash = choice.rfind('/');
+  if (slash == std::string::npos) return {std::string(kMedian), choice};
+  return {choice.substr(0, slash), choice.substr(slash + 1)};
+}
+
+[[noreturn]] void fail_unknown_kind(const FileReference& choice, const std::string& kind,
+                                    const std::vector<std::string>& lists) {
+  const std::string message = fmt::format("unknown price '{}'", excerpt(choice.name()));
+  if (std::find(lists.begin(), lists.end(), choice.name()) != lists.end()) {
+    choice.fail(message, fmt::format("'{0}' is a list of prices: expected {0}/on-demand or {0}/spot", choice.name()));
+  }
+  choice.fail(message,
+              did_you_mean(kind, price_kind_names(),
+                           fmt::format("expected on-demand, spot, one of them after a list of prices ({}, or the path "
+                                       "of one) and a slash, or USD per GPU hour such as 2.5",
+                                       fmt::join(lists, ", "))));
+}
+
+[[noreturn]] void fail_unknown_list(const FileReference& list, const std::vector<std::string>& lists) {
+  const std::string close = nearest(list.name(), lists);
+  list.fail(fmt::format("unknown price list '{}'", excerpt(list.name())),
+            fmt::format("{}there are {}, and paths of YAML files",
+                        close.empty() ? "" : fmt::format("did you mean '{}'? ", close), fmt::join(lists, ", ")));
+}
+
+}  // namespace
+
+std::optional<PriceSpec> Catalog::price(const FileReference& choice, std::string_view gpu,
+                                        std::string_view instance) const {
+  const PriceChoice asked = parts_of(choice.name());
+  const FileReference list = choice.renamed(asked.list);
+  const std::vector<std::string> lists = names(ProfileKind::price);
+  if (!list.is_path() && !std::binary_search(lists.begin(), lists.end(), asked.list)) fail_unknown_list(list, lists);
+  const std::vector<std::string>& kinds = price_kind_names();
+  const auto kind = std::find(kinds.begin(), kinds.end(), asked.kind);
+  if (kind == kinds.end()) fail_unknown_kind(choice, asked.kind, lists);
+
+  const std::vector<PriceSpec> offers = prices(list);
+  const auto is_same_instance = [&](const PriceSpec& price) {
+    return price.gpu == gpu && !instance.empty() && price.instance == instance;
+  };
+  const bool knows_instance = std::any_of(offers.begin(), offers.end(), is_same_instance);
+  for (const PriceSpec& price : offers) {
+    if (price.gpu != gpu || price.kind != static_cast<PriceKind>(kind - kinds.begin())) continue;
+    if (!knows_instance || is_same_instance(price)) return price;
+  }
+  return std::nullopt;
+}
+
+std::string Catalog::independent_price(const FileReference& choice) {
+  const PriceChoice asked = parts_of(choice.name());
+  if (asked.list == kMedian) return asked.kind;
+  return choice.renamed(asked.list).independent() + "/" + asked.kind;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "cluster/carbon.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace mirfak {
+
+// Surroundings of a cluster's GPUs, and the source of their power. Only the cap changes times.
+struct Facility {
+  double power_cap_w = 0;      // limit for all GPUs together; 0: none
+  double network_power_w = 0;  // power of switches and cables
+  double cooling_power_w = 0;  // power of cooling that pue does not count
+  double pue = 1;              // power of the facility divided by that of its computers
+  CarbonIntensity carbon;
+  std::string carbon_asked;        // as in a scenario, in YAML; empty: not stated
+  double embodied_kg_per_gpu = 0;  // CO2 from making a GPU and its share of the node
+  double lifetime_years = 0;       // years over which the embodied CO2 is spread
+  bool asked = false;              // true if anything but the cap is stated
+
+  // Returns the embodied kg of CO2 of a GPU that is used for this many seconds.
+  double embodied_kg(double gpu_seconds) const;
+};
+
+// Reads power_cap_w, network_power_w, cooling_power_w, pue, carbon_g_per_kwh and embodied of a `cluster` section.
+// `hardware` is the folder that holds grids.yaml. carbon_g_per_kwh is a number, the name of a grid, or the path of a
+// CSV file with the column g_per_kwh and one row per hour.
+Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware);
+
+}  // namespace mirfak

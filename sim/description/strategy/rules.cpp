@@ -1,0 +1,699 @@
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+#include "schedule/schedule.hpp"
+#include "strategy/stage_rules.hpp"
+#include "strategy/zero_stage.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+using Broken = std::optional<Violation>;
+
+// Lists the divisors of `of` up to `limit`, to tell the user which values work: "1, 2, 4 or 8".
+std::string divisors(std::int64_t of, std::int64_t limit) {
+  std::string out;
+  for (std::int64_t d = 1; d <= std::min(of, limit); ++d) {
+    if (of % d == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", d);
+  }
+  return out;
+}
+
+// Formats the sizes that divide the model: "tensor 4 x context 2 x pipeline 8"; a context size of 1 is left out.
+std::string model_sizes(const Strategy& s) {
+  const std::string context = s.context > 1 ? fmt::format(" x context {}", s.context) : "";
+  return fmt::format("tensor {}{} x pipeline {}", s.tensor, context, s.pipeline);
+}
+
+Broken gpus_divide(const RuleInput& in) {
+  if (!in.strategy.stages.empty()) return std::nullopt;
+  const std::int64_t model_parallel = std::int64_t{in.strategy.team()} * in.strategy.pipeline;
+  if (in.gpus % model_parallel == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("{} GPUs cannot be divided into groups of {} = {}", in.gpus, model_sizes(in.strategy),
+                               model_parallel),
+                   "choose sizes whose product divides the number of GPUs, or change cluster.nodes"};
+}
+
+Broken data_fills(const RuleInput& in) {
+  if (in.strategy.ranks() == in.gpus || !in.strategy.stages.empty()) return std::nullopt;
+  return Violation{"strategy.data",
+                   fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", model_sizes(in.strategy),
+                               in.strategy.data, in.strategy.ranks(), in.gpus),
+                   "leave strategy.data out to use all GPUs"};
+}
+
+// Checks, for a model of blocks, every axis that tensor ranks divide, except the vocabulary, which is padded, and the
+// key/value heads, which are replicated.
+Broken axes_divide(const RuleInput& in) {
+  for (const DividedAxis& axis : in.model.divided) {
+    const bool whole = axis.divided_by != Parallelism::tensor || axis.name == "vocab" || axis.name == "kv_heads";
+    if (whole || axis.extent % in.strategy.tensor == 0) continue;
+    return Violation{
+        "strategy.tensor",
+        fmt::format("the axis {} of {} cannot be divided over tensor {}", axis.name, axis.extent, in.strategy.tensor),
+        fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
+  }
+  return std::nullopt;
+}
+
+Broken heads_divide(const RuleInput& in) {
+  if (!in.model.blocks.empty()) return axes_divide(in);
+  if (in.model.heads % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{
+      "strategy.tensor",
+      fmt::format("{} attention heads cannot be divided over tensor {}", in.model.heads, in.strategy.tensor),
+      fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
+}
+
+Broken kv_heads_divide(const RuleInput& in) {
+  const std::int64_t groups = in.model.kv_heads;
+  if (groups % in.strategy.tensor == 0) return std::nullopt;
+  const bool of_blocks = !in.model.blocks.empty();  // models of blocks may have heads without keys of their own
+  if (!of_blocks && !in.framework.parallelism.replicates_heads) {
+    return Violation{
+        "strategy.tensor",
+        fmt::format("{} divides key/value heads over tensor ranks and replicates none: {} heads, tensor {}",
+                    in.framework.name, groups, in.strategy.tensor),
+        fmt::format("possible sizes: {}", divisors(groups, groups))};
+  }
+  if (in.strategy.tensor % groups == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("{} key/value heads can be neither divided over nor replicated to tensor {}", groups,
+                               in.strategy.tensor),
+                   "one of the two must divide the other"};
+}
+
+Broken ffn_divides(const RuleInput& in) {
+  const MixtureOfExperts& mixture = in.model.mixture;
+  const int tensor = in.strategy.tensor;
+  if (mixture.experts > 0 && mixture.ffn % in.strategy.tensor_of_experts() != 0) {
+    return Violation{"strategy.expert_tensor",
+                     fmt::format("the experts' size {} cannot be divided over tensor {}", mixture.ffn,
+                                 in.strategy.tensor_of_experts()),
+                     fmt::format("possible sizes: {}", divisors(mixture.ffn, tensor))};
+  }
+  if (mixture.shared_ffn % tensor != 0) {
+    return Violation{
+        "strategy.tensor",
+        fmt::format("the shared experts' size {} cannot be divided over tensor {}", mixture.shared_ffn, tensor),
+        fmt::format("possible sizes: {}", divisors(mixture.shared_ffn, in.model.heads))};
+  }
+  if (in.model.ffn % tensor == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("the MLP size {} cannot be divided over tensor {}", in.model.ffn, in.strategy.tensor),
+                   fmt::format("possible sizes: {}", divisors(in.model.ffn, in.model.heads))};
+}
+
+Broken experts_divide(const RuleInput& in) {
+  const int expert = in.strategy.expert;
+  if (expert == 1) return std::nullopt;
+  const std::int64_t experts = in.model.mixture.experts;
+  if (experts > 0 && experts % expert == 0) return std::nullopt;
+  return Violation{
+      "strategy.expert",
+      experts == 0 ? "the model has no experts to divide"
+                   : fmt::format("{} experts cannot be divided over {} expert-parallel ranks", experts, expert),
+      experts == 0 ? "leave strategy.expert out" : fmt::format("possible sizes: {}", divisors(experts, in.gpus))};
+}
+
+Broken experts_have_ranks(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const int etp = s.tensor_of_experts();
+  if (etp != 1 && etp != s.tensor) {
+    return Violation{"strategy.expert_tensor",
+                     fmt::format("each expert can be whole (1) or divided as the rest of the model (tensor {}), not {}",
+                                 s.tensor, etp),
+                     "choose one of the two"};
+  }
+  if (s.expert == 1) return std::nullopt;
+  const ExpertSpan span = s.expert_span();
+  const bool whole_teams = (etp > 1 || s.tensor == 1 || span.tensor) && (span.context || s.context == 1);
+  if (s.data % span.data == 0 && (whole_teams || span.data == 1)) return std::nullopt;
+  return Violation{
+      "strategy.expert",
+      fmt::format("{} expert-parallel ranks, {} for each expert, cannot be cut out of tensor {} x context {} x data {}",
+                  s.expert, etp, s.tensor, s.context, s.data),
+      "expert times expert_tensor must take whole tensor and context groups and divide their number of ranks"};
+}
+
+Broken experts_need_sequence(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (in.model.mixture.experts == 0 || s.tensor == 1 || s.sequence_parallel) return std::nullopt;
+  return Violation{"strategy.sequence_parallel",
+                   "experts beside tensor parallelism need tokens divided over the tensor ranks", "set it to true"};
+}
+
+Broken sequence_divides(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (!s.sequence_parallel || in.training.sequence_length % s.team() == 0) return std::nullopt;
+  const std::string context = s.context > 1 ? fmt::format(" x context {}", s.context) : "";
+  return Violation{"strategy.sequence_parallel",
+                   fmt::format("the sequence of {} tokens cannot be divided over tensor {}{}",
+                               in.training.sequence_length, s.tensor, context),
+                   "turn sequence_parallel off or change training.sequence_length"};
+}
+
+Broken adapters_divide(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  const bool by_columns = adapters.query_key_value || adapters.mlp_up;
+  if (adapters.rank == 0 || !by_columns || adapters.rank % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{
+      "strategy.tensor",
+      fmt::format("adapters of rank {} cannot be divided over tensor {}", adapters.rank, in.strategy.tensor),
+      "choose a divisor of training.lora.rank"};
+}
+
+// Checks that a rank is at most the hidden size: a product of rank r replaces a product whose smaller dimension is at
+// most the hidden size, so a higher rank saves nothing.
+Broken adapters_are_low(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  if (adapters.rank <= in.model.hidden) return std::nullopt;
+  return Violation{"training.lora",
+                   fmt::format("adapters of rank {} are wider than the hidden size {}", adapters.rank, in.model.hidden),
+                   "a rank is far below it, such as 16"};
+}
+
+Broken positions_suffice(const RuleInput& in) {
+  const ModelSpec& model = in.model;
+  const bool limited = model.blocks.empty() && model.position == PositionEncoding::learned;
+  if (!limited || in.training.sequence_length <= model.max_sequence) return std::nullopt;
+  return Violation{"training.sequence_length",
+                   fmt::format("the model has learned positions for {} tokens, not {}", model.max_sequence,
+                               in.training.sequence_length),
+                   "shorten the sequences, or raise max_sequence in a model file of your own"};
+}
+
+Broken overlap_needs_sequence(const RuleInput& in) {
+  if (!in.strategy.overlap_tensor || in.strategy.sequence_parallel) return std::nullopt;
+  return Violation{"strategy.overlap_tensor",
+                   "products overlap with gathered or scattered tokens only: it needs sequence_parallel",
+                   "set strategy.sequence_parallel: true or leave overlap_tensor out"};
+}
+
+Broken recomputed_layers(const RuleInput& in) {
+  if (in.strategy.recompute_layers == 0 || in.strategy.recompute != Recompute::none) return std::nullopt;
+  return Violation{"strategy.recompute_layers",
+                   fmt::format("{} layers of each chunk are to be recomputed, but strategy.recompute is none",
+                               in.strategy.recompute_layers),
+                   "set strategy.recompute: full or selective"};
+}
+
+// Sources: megatron/core/recompute.py; multi_token_prediction.py takes single layers. Parameters that are gathered
+// layer by layer would be gathered twice for a group.
+Broken recomputed_groups(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.recompute_method == RecomputeMethod::block) return std::nullopt;
+  constexpr const char* key = "strategy.recompute_method";
+  if (!in.framework.recompute.groups) {
+    return Violation{key, fmt::format("{} recomputes layers one by one", in.framework.name), "set it to block"};
+  }
+  if (s.recompute != Recompute::full) {
+    return Violation{key, "groups of layers are recomputed in full only", "set strategy.recompute: full"};
+  }
+  if (s.recompute_layers == 0) {
+    return Violation{key, "how many layers a group has is missing", "give strategy.recompute_layers"};
+  }
+  if (s.recompute_layers > 1 && in.model.prediction_layers > 0) {
+    return Violation{key, "layers of multi-token prediction are recomputed one by one", "set it to block"};
+  }
+  if (s.offload_layers > 0) {
+    return Violation{key, "groups of recomputed layers keep nothing that strategy.offload_layers could offload",
+                     "set it to block"};
+  }
+  if (zero_stage(in.framework, s.zero).parameters) {
+    return Violation{key, "groups of layers are recomputed where parameters stay whole", "set it to block"};
+  }
+  return std::nullopt;
+}
+
+// Source: megatron/core/transformer/transformer_config.py allows no pipeline stages together with offloaded
+// activations.
+Broken offloaded_layers(const RuleInput& in) {
+  if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
+  return Violation{
+      "strategy.offload_layers",
+      fmt::format("activations cannot wait in the host's memory beside {} pipeline stages", in.strategy.pipeline),
+      "set strategy.pipeline: 1 or leave offload_layers out"};
+}
+
+// Sources: megatron/training/arguments.py: only Adam, as the precision-aware optimizer; Megatron-Bridge's
+// documentation: the distributed optimizer; DeepSpeed: docs/_pages/config-json.md, offload_config.py.
+Broken offloaded_optimizer(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.offload_optimizer == 0) return std::nullopt;
+  constexpr const char* key = "strategy.offload_optimizer";
+  const OffloadHabits& offload = in.framework.offload;
+  if (offload.max_zero == 0) {
+    return Violation{key, fmt::format("{} keeps the optimizer on the device", in.framework.name),
+                     "leave it out or choose another training.framework"};
+  }
+  if (s.zero < 1 || s.zero > offload.max_zero) {
+    const std::string stages = offload.max_zero > 1 ? fmt::format("1 to {}", offload.max_zero) : "1";
+    return Violation{key,
+                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", in.framework.name, stages, s.zero),
+                     fmt::format("set strategy.zero: {}", stages)};
+  }
+  if (in.training.optimizer != Optimizer::adam) {
+    return Violation{key, "only Adam steps on the host", "set training.optimizer: adam or leave offload_optimizer out"};
+  }
+  if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
+    return Violation{key,
+                     fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
+                                 in.framework.name, offload.shares_from_zero, s.zero),
+                     "set it to 1"};
+  }
+  return std::nullopt;
+}
+
+Broken whole_matrices(const RuleInput& in) {
+  if (in.training.optimizer != Optimizer::muon || in.strategy.zero < 2) return std::nullopt;
+  return Violation{"strategy.zero",
+                   fmt::format("Muon steps whole matrices, of which ZeRO {} divides gradients", in.strategy.zero),
+                   "set strategy.zero: 1 or 0, or choose another training.optimizer"};
+}
+
+// Checks the sequence length: causal attention is balanced by giving each rank an early and a late piece of the
+// sequence.
+Broken context_divides(const RuleInput& in) {
+  const int context = in.strategy.context;
+  if (context == 1 || in.training.sequence_length % (2 * std::int64_t{context}) == 0) return std::nullopt;
+  return Violation{"strategy.context",
+                   fmt::format("the sequence of {} tokens cannot be divided into 2 pieces for each of {} context ranks",
+                               in.training.sequence_length, context),
+                   "change training.sequence_length"};
+}
+
+Broken context_heads_divide(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const bool all_to_all = s.context > 1 && s.context_communication == ContextCommunication::all_to_all;
+  if (!all_to_all || in.model.kv_heads % s.team() == 0) return std::nullopt;
+  return Violation{"strategy.context_communication",
+                   fmt::format("{} key/value heads cannot be divided over tensor {} x context {} inside attention",
+                               in.model.kv_heads, s.tensor, s.context),
+                   "set it to p2p or all-gather, which divide tokens"};
+}
+
+Broken chunks_fit_schedule(const RuleInput& in) {
+  const Schedule& schedule = schedule_of(in.strategy.schedule);
+  const int chunks = in.strategy.virtual_pipeline;
+  if (schedule.chunks == 1 && chunks > 1) {
+    return Violation{"strategy.virtual_pipeline",
+                     fmt::format("{} chunks per stage need the interleaved schedule", chunks),
+                     "set strategy.schedule: interleaved-1f1b"};
+  }
+  if (schedule.chunks > 1 && chunks != schedule.chunks) {
+    return Violation{"strategy.virtual_pipeline",
+                     fmt::format("{} has {} chunks per stage, not {}", schedule.name, schedule.chunks, chunks),
+                     "leave strategy.virtual_pipeline out"};
+  }
+  const std::optional<Unfit> unfit = schedule.unfit(pipeline_shape(in.strategy, 1));
+  if (!unfit || unfit->size != Unfit::Size::stages) return std::nullopt;
+  return Violation{"strategy.schedule", unfit->message, unfit->hint};
+}
+
+// Describes the layers to split: "126 layers", "126 layers with embedding and head".
+std::string split_layers(const RuleInput& in) {
+  const bool embedding = in.strategy.account_for_embedding_in_pipeline_split;
+  const bool loss = in.strategy.account_for_loss_in_pipeline_split;
+  return fmt::format("{} layers{}", in.model.layers,
+                     embedding && loss ? " with embedding and head"
+                     : embedding       ? " with the embedding"
+                     : loss            ? " with the head"
+                                       : "");
+}
+
+// Source: megatron/training/arguments.py: a layout of the pipeline excludes the options that count something as a
+// layer.
+Broken stated_layers(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.counted_as_layers() > 0) {
+    return Violation{"strategy.layer_split", "layers are stated, and embedding or head counted as one",
+                     "leave out layer_split, or account_for_embedding_in_pipeline_split and "
+                     "account_for_loss_in_pipeline_split"};
+  }
+  const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
+  if (static_cast<std::int64_t>(s.layer_split.size()) == parts_of(s) && sum == in.model.layers) return std::nullopt;
+  return Violation{"strategy.layer_split",
+                   fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "
+                               "{}) with {}",
+                               s.layer_split.size(), sum, parts_of(s), s.pipeline, s.virtual_pipeline, in.model.layers),
+                   {}};
+}
+
+Broken layers_divide(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (!s.layer_split.empty()) return stated_layers(in);
+  const std::int64_t layers = in.model.layers + s.counted_as_layers();
+  const std::int64_t chunks = parts_of(s);
+  if (layers % chunks == 0) return std::nullopt;
+  return Violation{
+      s.virtual_pipeline > 1 ? "strategy.virtual_pipeline" : "strategy.pipeline",
+      fmt::format("{} cannot be divided into pipeline {} x virtual_pipeline {} = {} chunks", split_layers(in),
+                  s.pipeline, s.virtual_pipeline, chunks),
+      fmt::format("the product must be one of {}; or give strategy.layer_split", divisors(layers, layers))};
+}
+
+// Returns the number of layers of the chunk with the most.
+std::int64_t max_layers_of_chunk(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (!s.layer_split.empty()) return *std::max_element(s.layer_split.begin(), s.layer_split.end());
+  return (in.model.layers + s.counted_as_layers()) / parts_of(s);
+}
+
+Broken layers_are_there(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.recompute_layers > max_layers_of_chunk(in)) {
+    return Violation{"strategy.recompute_layers",
+                     fmt::format("{} layers of each chunk are to be recomputed, but the largest has {}",
+                                 s.recompute_layers, max_layers_of_chunk(in)),
+                     "leave it out to recompute all"};
+  }
+  if (s.offload_layers <= in.model.layers) return std::nullopt;
+  return Violation{
+      "strategy.offload_layers",
+      fmt::format("{} layers are to be offloaded, but the model has {}", s.offload_layers, in.model.layers),
+      fmt::format("expected at most {}", in.model.layers)};
+}
+
+Broken batch_divides(const RuleInput& in) {
+  const std::int64_t at_once = std::int64_t{in.strategy.micro_batch} * in.strategy.data;
+  if (!in.strategy.replica_microbatches.empty() || in.training.global_batch % at_once == 0) return std::nullopt;
+  return Violation{"training.global_batch",
+                   fmt::format("a global batch of {} cannot be divided into micro_batch {} x data {} = {}",
+                               in.training.global_batch, in.strategy.micro_batch, in.strategy.data, at_once),
+                   "the global batch must be a multiple of it, or give strategy.replica_microbatches"};
+}
+
+Broken replicas_share_batch(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const std::vector<int>& counts = s.replica_microbatches;
+  if (counts.empty()) return std::nullopt;
+  const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const bool fills = std::all_of(counts.begin(), counts.end(), [](int count) { return count >= 1; }) &&
+                     sum * s.micro_batch == in.training.global_batch;
+  if (static_cast<int>(counts.size()) == s.data && fills) return std::nullopt;
+  return Violation{"strategy.replica_microbatches",
+                   fmt::format("{} entries with {} microbatches of {} in all, expected {} entries (data) of at least 1 "
+                               "that make up a global batch of {}",
+                               counts.size(), sum, s.micro_batch, s.data, in.training.global_batch),
+                   "change the entries, strategy.micro_batch or training.global_batch"};
+}
+
+// Replicas that communicate in every pass must run the same number of microbatches: all replicas if gradients are
+// reduced after every backward pass, otherwise the replicas that divide experts among them.
+Broken meetings_need_even_batch(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const std::vector<int>& counts = s.replica_microbatches;
+  const bool all = s.zero >= 2;
+  const std::size_t together = static_cast<std::size_t>(all ? s.data : s.expert_span().data);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const int first = counts[i - i % together];
+    if (counts[i] == first) continue;
+    return Violation{
+        "strategy.replica_microbatches",
+        fmt::format("replicas {} and {} meet in every pass ({}), but run {} and {} microbatches", i - i % together, i,
+                    all ? fmt::format("ZeRO {}", s.zero) : "expert parallelism", first, counts[i]),
+        all ? "make the entries equal, or choose strategy.zero: 0 or 1"
+            : "make the entries of each expert-parallel group equal"};
+  }
+  return std::nullopt;
+}
+
+Broken microbatches_fit_schedule(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const Schedule& schedule = schedule_of(s.schedule);
+  const PipelineShape shape = pipeline_shape(s, microbatches(s, in.training));
+  if (schedule.in_groups && shape.group < s.pipeline) {
+    return Violation{"strategy.microbatch_group",
+                     fmt::format("{} is less than the {} pipeline stages", shape.group, s.pipeline),
+                     "with fewer, a stage would wait for its own later work"};
+  }
+  for (const int count : s.replica_microbatches) {
+    const std::optional<Unfit> unfit = schedule.unfit(pipeline_shape(s, count));
+    if (!unfit) continue;
+    return Violation{"strategy.replica_microbatches", unfit->message, "change the entries"};
+  }
+  if (!s.replica_microbatches.empty()) return std::nullopt;
+  const std::optional<Unfit> unfit = schedule.unfit(shape);
+  if (!unfit) return std::nullopt;
+  return Violation{"strategy.schedule", unfit->message, unfit->hint};
+}
+
+Broken in_flight_is_limited(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.max_in_flight == 0 || schedule_of(s.schedule).needs_times) return std::nullopt;
+  return Violation{"strategy.max_in_flight",
+                   fmt::format("the order of {} decides itself what stages keep", schedule_of(s.schedule).name),
+                   "leave it out, or set strategy.schedule: zb-auto"};
+}
+
+Broken framework_divides(const RuleInput& in) {
+  const ParallelismHabits& has = in.framework.parallelism;
+  struct Way {
+    const char* key;
+    int size;
+    bool implemented;
+  };
+  for (const Way& way :
+       {Way{"tensor", in.strategy.tensor, has.tensor}, Way{"pipeline", in.strategy.pipeline, has.pipeline},
+        Way{"context", in.strategy.context, has.context}, Way{"expert", in.strategy.expert, has.expert}}) {
+    if (way.size == 1 || way.implemented) continue;
+    return Violation{fmt::format("strategy.{}", way.key),
+                     fmt::format("{} has no {} parallelism", in.framework.name, way.key),
+                     "set it to 1, or choose another training.framework"};
+  }
+  return std::nullopt;
+}
+
+Broken framework_shards(const RuleInput& in) {
+  const ShardingHabits& habits = in.framework.sharding;
+  const bool stages = in.strategy.pipeline > 1;
+  const int highest = stages ? std::min(habits.max_zero, habits.max_zero_with_pipeline) : habits.max_zero;
+  if (in.strategy.zero <= highest) return std::nullopt;
+  return Violation{"strategy.zero",
+                   fmt::format("{} has ZeRO up to stage {}{}, not {}", in.framework.name, highest,
+                               stages ? " beside pipeline stages" : "", in.strategy.zero),
+                   "choose a lower stage or another training.framework"};
+}
+
+// Each sharding group holds all state, including that of the experts, so it must consist of whole sets of
+// expert-parallel ranks (megatron/core/parallel_state.py; torchtitan's dp_replicate_degree).
+Broken groups_share_experts(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (in.model.mixture.experts == 0) return std::nullopt;
+  const std::int64_t groups = s.replicas() / s.zero_group;
+  const std::int64_t of_experts = s.expert_replicas();
+  if (of_experts % groups == 0) return std::nullopt;
+  return Violation{
+      "strategy.zero_group",
+      fmt::format("{} groups of {} ranks each hold all experts, of which there {} {} replica{} only", groups,
+                  s.zero_group, of_experts == 1 ? "is" : "are", of_experts, of_experts == 1 ? "" : "s"),
+      "choose larger groups, or a smaller strategy.expert"};
+}
+
+Broken zero_group_divides(const RuleInput& in) {
+  const int group = in.strategy.zero_group;
+  if (group == 0) return std::nullopt;
+  if (in.strategy.zero == 0) {
+    return Violation{"strategy.zero_group", "a sharding group without ZeRO", "set strategy.zero or leave it out"};
+  }
+  const bool parts = group < in.strategy.replicas();
+  if (parts && in.strategy.zero < in.framework.sharding.groups_from_zero) {
+    return Violation{"strategy.zero_group",
+                     fmt::format("{} shards in groups from ZeRO {} on, not with ZeRO {}", in.framework.name,
+                                 in.framework.sharding.groups_from_zero, in.strategy.zero),
+                     "leave it out, or raise strategy.zero"};
+  }
+  if (in.strategy.replicas() % group == 0) return groups_share_experts(in);
+  return Violation{
+      "strategy.zero_group",
+      fmt::format("{} data-parallel ranks cannot be divided into groups of {}", in.strategy.replicas(), group),
+      fmt::format("possible sizes: {}", divisors(in.strategy.replicas(), in.strategy.replicas()))};
+}
+
+Broken gather_needs_shards(const RuleInput& in) {
+  if (!in.strategy.overlap_param_gather || in.strategy.zero == 1 || in.strategy.zero == 2) return std::nullopt;
+  return Violation{"strategy.overlap_param_gather",
+                   fmt::format("ZeRO {} has no gather of parameters behind the optimizer step", in.strategy.zero),
+                   "it goes with strategy.zero: 1 or 2"};
+}
+
+constexpr std::array kRules = {
+    Rule{"stages-are-shaped",
+         "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
+         stages_are_shaped},
+    Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
+    Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
+    Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
+    Rule{"kv-heads-divide",
+         "The tensor size divides the key/value heads, or is a multiple of them where the framework replicates them.",
+         kv_heads_divide},
+    Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
+    Rule{"experts-divide", "The expert-parallel size divides the experts.", experts_divide},
+    Rule{"experts-have-ranks",
+         "Expert groups take whole tensor and context groups and divide the ranks of a stage; an expert is whole or "
+         "divided as the rest of the model.",
+         experts_have_ranks},
+    Rule{"experts-need-sequence",
+         "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
+         experts_need_sequence},
+    Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
+    Rule{"adapters-divide", "The tensor size divides the rank of adapters beside layers divided by columns.",
+         adapters_divide},
+    Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
+    Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
+         positions_suffice},
+    Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
+         overlap_needs_sequence},
+    Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
+    Rule{"recomputed-groups",
+         "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
+         recomputed_groups},
+    Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
+    Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
+         offloaded_optimizer},
+    Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
+    Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
+    Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
+         context_heads_divide},
+    Rule{"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
+         chunks_fit_schedule},
+    Rule{"layers-divide",
+         "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
+         "otherwise.",
+         layers_divide},
+    Rule{"layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there},
+    Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
+         batch_divides},
+    Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
+         replicas_share_batch},
+    Rule{"meetings-need-even-batch",
+         "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
+         meetings_need_even_batch},
+    Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
+    Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
+         framework_shards},
+    Rule{"zero-group-divides",
+         "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "
+         "as "
+         "many replicas of the experts.",
+         zero_group_divides},
+    Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
+    Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
+         microbatches_fit_schedule},
+    Rule{"in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
+         in_flight_is_limited},
+};
+
+}  // namespace
+
+std::span<const Rule> strategy_rules() { return kRules; }
+
+namespace {
+
+Broken first_broken(const RuleInput& input) {
+  for (const Rule& rule : kRules) {
+    if (Broken broken = rule.check(input)) return broken;
+  }
+  return std::nullopt;
+}
+
+// Checks the rules on every stage, for the strategy as the stage sees it; a violation of a stage's own size names the
+// key in strategy.stages.
+Broken first_broken_of_stages(const RuleInput& input) {
+  for (int stage = 0; stage < input.strategy.pipeline; ++stage) {
+    const Strategy own = input.strategy.at(stage);
+    Broken broken = first_broken({input.model, input.training, input.framework, own, input.gpus});
+    if (!broken) continue;
+    for (const char* key : {"tensor", "data", "expert", "layer_split"}) {
+      if (broken->key != fmt::format("strategy.{}", key)) continue;
+      const bool layers = broken->key == "strategy.layer_split";
+      broken->key = layers ? "strategy.stages" : fmt::format("strategy.stages[{}]", stage);
+      if (!layers) broken->message = fmt::format("stage {}: {}", stage, broken->message);
+      break;
+    }
+    return broken;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> first_violation(const RuleInput& input) {
+  if (input.strategy.stages.empty()) return first_broken(input);
+  if (Broken broken = stages_are_shaped(input)) return broken;
+  return first_broken_of_stages(input);
+}
+
+bool scatters_transfers(const Strategy& s, const Framework& framework) {
+  if (s.sequence_parallel || s.tensor == 1) return false;
+  if (s.scatter_gather == ScatterGather::framework) return framework.communication.scatter_gather_pipeline;
+  return s.scatter_gather == ScatterGather::on;
+}
+
+int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica) {
+  if (!strategy.replica_microbatches.empty()) {
+    return strategy.replica_microbatches[static_cast<std::size_t>(replica)];
+  }
+  return static_cast<int>(training.global_batch / (std::int64_t{strategy.micro_batch} * strategy.data));
+}
+
+int microbatches(const Strategy& strategy, const TrainingSpec& training) {
+  const std::vector<int>& counts = strategy.replica_microbatches;
+  return counts.empty() ? microbatches(strategy, training, 0) : *std::max_element(counts.begin(), counts.end());
+}
+
+PipelineShape pipeline_shape(const Strategy& strategy, int microbatches) {
+  PipelineShape shape;
+  shape.stages = strategy.pipeline;
+  shape.chunks = strategy.virtual_pipeline;
+  shape.microbatches = microbatches;
+  shape.group = strategy.microbatch_group > 0 ? strategy.microbatch_group : shape.stages;
+  shape.max_in_flight = strategy.max_in_flight;
+  return shape;
+}
+
+Placement placement_of(const Strategy& strategy) {
+  return schedule_of(strategy.schedule).placement(pipeline_shape(strategy, 1));
+}
+
+std::int64_t parts_of(const Strategy& s) {
+  const Schedule& schedule = schedule_of(s.schedule);
+  return schedule.looped ? std::int64_t{s.pipeline} * s.virtual_pipeline : placement_of(s).parts();
+}
+
+std::int64_t layers_of_chunk(const Strategy& s, const ModelSpec& model, std::int64_t chunk) {
+  if (!s.layer_split.empty()) return s.layer_split[static_cast<std::size_t>(chunk)];
+  const std::int64_t chunks = parts_of(s);
+  std::int64_t layers = (model.layers + s.counted_as_layers()) / chunks;
+  if (s.account_for_embedding_in_pipeline_split && chunk == 0) --layers;
+  if (s.account_for_loss_in_pipeline_split && chunk + 1 == chunks) --layers;
+  return layers;
+}
+
+std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
+  const Placement placement = placement_of(strategy);
+  std::vector<LayerRange> parts;
+  std::int64_t first = 0;
+  for (int part = 0; part < placement.parts(); ++part) {
+    const std::int64_t count = layers_of_chunk(strategy, model, part);
+    parts.push_back({first, count});
+    first += count;
+  }
+  std::vector<std::vector<LayerRange>> layers(static_cast<std::size_t>(strategy.pipeline));
+  for (int stage = 0; stage < strategy.pipeline; ++stage) {
+    for (int chunk = 0; chunk < placement.chunks(stage); ++chunk) {
+      layers[static_cast<std::size_t>(stage)].push_back(
+          parts[static_cast<std::size_t>(placement.part_of(stage, chunk))]);
+    }
+  }
+  return layers;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,154 @@
+#pragma once
+
+#include "strategy/strategy.hpp"
+#include "strategy/strategy_field.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+namespace mirfak {
+
+inline constexpr ChosenBySearch kChunksChosen = {
+    "a search chooses the layers of each chunk itself",
+    "leave it out; search.space.uneven_layers and uneven_end_chunks bound how uneven they are"};
+
+// Table of all fields, in the order in which scenarios are written. Lists come last because rules cannot name them. A
+// new field needs a member of Strategy, an entry here, and the code that gives the field its meaning.
+inline constexpr std::tuple kStrategyFields = {
+    field("tensor", &Strategy::tensor, "tensor-parallel size").between(1, strategy_limits::kRanks),
+    field("context", &Strategy::context, "context-parallel size").between(1, strategy_limits::kRanks),
+    field("context_communication", &Strategy::context_communication,
+          "how context-parallel ranks get at keys and values")
+        .among(context_communication_names),
+    field("expert", &Strategy::expert, "expert-parallel size").between(1, strategy_limits::kRanks),
+    field("expert_tensor", &Strategy::expert_tensor, "ranks that divide each expert")
+        .between(1, strategy_limits::kRanks)
+        .completed("tensor", [](const Strategy& s, int /*gpus*/) { return s.tensor; })
+        .only_if([](const Strategy& s) { return s.stages.empty() || s.expert_tensor > 0; })
+        .holding([](const Strategy& s) -> double { return s.tensor_of_experts(); }, "tensor"),
+    field("expert_dispatcher", &Strategy::expert_dispatcher, "how rows of tokens get to their experts")
+        .among(expert_dispatcher_names),
+    field("overlap_expert", &Strategy::overlap_expert, "rows are exchanged beside the passes of other microbatches"),
+    field("pipeline", &Strategy::pipeline, "pipeline stages").between(1, strategy_limits::kRanks).not_in_blocks(),
+    field("virtual_pipeline", &Strategy::virtual_pipeline, "chunks of each stage")
+        .between(1, strategy_limits::kLayers)
+        .completed("1, or what the schedule says",
+                   [](const Strategy& s, int /*gpus*/) { return chunks_of_schedule(s.schedule); })
+        .not_in_blocks(),
+    field("data", &Strategy::data, "data-parallel replicas")
+        .between(1, strategy_limits::kRanks)
+        .completed("what is left of the GPUs",
+                   [](const Strategy& s, int gpus) {
+                     return static_cast<int>(std::max<std::int64_t>(1, gpus / (std::int64_t{s.team()} * s.pipeline)));
+                   }),
+    field("micro_batch", &Strategy::micro_batch, "sequences of a microbatch").between(1, 1 << 20),
+    field("microbatch_group", &Strategy::microbatch_group, "interleaving: microbatches of one chunk before the next")
+        .between(1, strategy_limits::kBatch)
+        .or_else("pipeline")
+        .holding([](const Strategy& s) -> double { return s.microbatch_group > 0 ? s.microbatch_group : s.pipeline; },
+                 "pipeline")
+        .not_in_blocks(),
+    field("schedule", &Strategy::schedule, "the order of passes")
+        .among(schedule_names)
+        .completed("1f1b; with chunks interleaved-1f1b",
+                   [](const Strategy& s, int /*gpus*/) {
+                     return s.virtual_pipeline > 1 ? schedule_named("interleaved-1f1b") : kDefaultSchedule;
+                   })
+        .not_in_blocks(),
+    field("max_in_flight", &Strategy::max_in_flight, "microbatches whose activations a stage keeps at most")
+        .between(1, strategy_limits::kBatch)
+        .or_else("pipeline")
+        .holding([](const Strategy& s) -> double { return s.max_in_flight > 0 ? s.max_in_flight : s.pipeline; },
+                 "pipeline")
+        .not_in_blocks(),
+    field("account_for_embedding_in_pipeline_split", &Strategy::account_for_embedding_in_pipeline_split,
+          "an even split counts the embedding as a layer of the first chunk")
+        .only_if([](const Strategy& s) { return s.account_for_embedding_in_pipeline_split; })
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("account_for_loss_in_pipeline_split", &Strategy::account_for_loss_in_pipeline_split,
+          "an even split counts the head and the loss as a layer of the last chunk")
+        .only_if([](const Strategy& s) { return s.account_for_loss_in_pipeline_split; })
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("sequence_parallel", &Strategy::sequence_parallel, "tokens are divided over tensor ranks"),
+    field("scatter_gather", &Strategy::scatter_gather, "tensor ranks send shares between stages, which are gathered")
+        .among(scatter_gather_names)
+        .only_if([](const Strategy& s) { return s.scatter_gather != ScatterGather::framework; })
+        .not_in_blocks(),
+    field("recompute", &Strategy::recompute, "what backward passes compute again").among(recompute_names),
+    field("recompute_modules", &Strategy::recompute_modules, "modules that selective recomputation drops")
+        .among(module_names)
+        .holding(
+            [](const Strategy& s) {
+              return s.recompute == Recompute::selective ? static_cast<double>(s.recompute_modules.to_ulong()) : 0;
+            },
+            "recompute")
+        .only_if([](const Strategy& s) { return s.recompute == Recompute::selective; }),
+    field("recompute_method", &Strategy::recompute_method, "which layers of a chunk are recomputed")
+        .among(recompute_method_names)
+        .only_if([](const Strategy& s) { return s.recompute_method != RecomputeMethod::block; })
+        .not_in_blocks(),
+    field("recompute_layers", &Strategy::recompute_layers, "layers of a chunk, or of a group, that are recomputed")
+        .between(1, strategy_limits::kLayers)
+        .or_else("all"),
+    field("offload_layers", &Strategy::offload_layers, "layers whose activations wait in the host's memory")
+        .between(1, strategy_limits::kLayers)
+        .or_none()
+        .not_in_blocks(),
+    field("offload_optimizer", &Strategy::offload_optimizer, "share of the optimizer that is on the host")
+        .between(0, 1)
+        .only_if([](const Strategy& s) { return s.offload_optimizer > 0; })
+        .not_in_blocks(),
+    field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks(),
+    field("zero_group", &Strategy::zero_group, "ranks that share one sharded copy")
+        .between(1, strategy_limits::kRanks)
+        .or_else("data times context")
+        .holding([](const Strategy& s) -> double { return s.zero_group > 0 ? s.zero_group : s.replicas(); }, "data",
+                 "context")
+        .not_in_blocks(),
+    field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces beside their collectives"),
+    field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced beside backward passes")
+        .not_in_blocks(),
+    field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered beside forward passes")
+        .only_if([](const Strategy& s) { return s.zero == 1 || s.zero == 2; })
+        .not_in_blocks(),
+    field("layer_split", &Strategy::layer_split, "layers of each chunk")
+        .between(0, strategy_limits::kLayers)
+        .or_else("even")
+        .only_if([](const Strategy& s) { return s.stages.empty(); })
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("replica_microbatches", &Strategy::replica_microbatches, "microbatches of each data-parallel replica")
+        .between(1, strategy_limits::kBatch)
+        .or_else("even")
+        .not_in_blocks()
+        .chosen_by_search({"a search divides the microbatches among replicas itself", "leave it out"}),
+    field("stages", &Strategy::stages, "pipeline stages of their own shape")
+        .between(1, strategy_limits::kRanks)
+        .or_else("all alike")
+        .not_in_blocks()
+        .chosen_by_search({"a search keeps stages that are stated", "leave it out, or see search.space.stages"}),
+};
+
+// Returns the effective value of a field that is not a list, as a number: an enumeration as its index, a set as its
+// bits.
+template <typename T>
+double effective_value(const StrategyField<T>& of, const Strategy& strategy) {
+  if (of.effective != nullptr) return of.effective(strategy);
+  if constexpr (std::is_same_v<T, ModuleSet>) {
+    return static_cast<double>((strategy.*of.member).to_ulong());
+  } else {
+    return static_cast<double>(strategy.*of.member);
+  }
+}
+
+// Calls `visit` with every field, in the order of the table.
+template <typename Visit>
+constexpr void for_each_strategy_field(const Visit& visit) {
+  std::apply([&](const auto&... fields) { (visit(fields), ...); }, kStrategyFields);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,62 @@
+#pragma once
+
+#include "model/adapters.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+enum class Optimizer {
+  adam,
+  adam_8bit,  // both moments of Adam in 8 bits, one scale per block of values (arXiv 2110.02861)
+  adafactor,  // no first moment; row and column sums of the second moment (arXiv 1804.04235)
+  lamb,       // Adam's state, and two norms per tensor (arXiv 1904.00962)
+  sgd,        // SGD with momentum
+  muon,       // orthogonalized momentum for each matrix of a layer, Adam for all else (arXiv 2502.16982)
+  none,       // no step: forward and backward passes alone
+};
+
+// Parts of a layer that are captured once and replayed as CUDA graphs, so that the host issues one launch for all their
+// kernels. Parts with data-dependent shapes (dispatch to experts) cannot be captured.
+struct CudaGraphs {
+  bool attention = false;
+  bool mlp = false;        // dense MLP
+  bool router = false;     // router of mixtures of experts
+  bool iteration = false;  // all forward and backward passes as one graph
+
+  bool any() const { return attention || mlp || router || iteration; }
+
+  friend bool operator==(const CudaGraphs&, const CudaGraphs&) = default;
+};
+
+// Documents of one length among the documents that sequences are packed with.
+struct DocumentCount {
+  std::int64_t tokens = 0;
+  double count = 1;  // number of documents, in any unit
+
+  friend bool operator==(const DocumentCount&, const DocumentCount&) = default;
+};
+
+// Training setup: the batch, the number formats, the software.
+struct TrainingSpec {
+  std::int64_t global_batch = 0;     // sequences per iteration
+  std::int64_t sequence_length = 0;  // tokens of a sequence
+  // Documents that sequences are packed with, shortest first; empty: a sequence is one document.
+  std::vector<DocumentCount> documents;
+  std::string precision = "bf16";     // name of a PrecisionRecipe
+  bool fp8_parameters = false;        // parameters of linear layers are kept and gathered in the narrow format
+  bool fp8_activation_input = false;  // backward keeps the input of an MLP's activation function in 8 bits
+  CudaGraphs cuda_graphs;
+  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
+  LowRankAdapters adapters;        // fine-tuning of these adapters alone
+  double tokens = 0;               // tokens of the whole training; 0: not stated
+  std::string framework;           // key for FrameworkCatalog: a name, an absolute path or a line of YAML
+  std::string gradient_precision;  // precision of gradient reduction: bf16, fp16 or fp32; empty: the framework's
+  Optimizer optimizer = Optimizer::adam;
+
+  friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
+};
+
+}  // namespace mirfak

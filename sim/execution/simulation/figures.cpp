@@ -1,0 +1,337 @@
+#include "simulation/figures.hpp"
+
+#include "cost/activity.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+using OverTime = IterationFigure::OverTime;
+
+constexpr const char* kNoPrice = "no price is known for some GPU";
+constexpr const char* kNoTraining = "the scenario says nothing of training.tokens";
+constexpr const char* kNoFacility = "the cluster says nothing of its facility";
+constexpr const char* kNoRange = "no range is known";
+
+// Shorthands for the inputs of figures.
+auto member(double IterationResult::*of) {
+  return [of](const FigureInputs& in) { return in.result.*of; };
+}
+double iterations_of_training(const FigureInputs& in) {
+  return in.result.training_time_s > 0 ? in.result.training_time_s / in.result.iteration_time_s : 0;
+}
+bool has_training(const FigureInputs& in) { return in.result.training_time_s > 0; }
+bool has_price(const FigureInputs& in) { return in.result.priced; }
+bool has_facility(const FigureInputs& in) { return in.facility.asked; }
+bool has_memory(const FigureInputs& in) { return in.result.memory_capacity_bytes > 0; }
+bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s > 0; }
+bool has_memory_range(const FigureInputs& in) { return in.result.memory_peak_high_bytes > 0; }
+
+IterationFigure figure(const char* key, const char* label, std::string meaning,
+                       std::function<double(const FigureInputs&)> number) {
+  IterationFigure out;
+  out.key = key;
+  out.label = label;
+  out.meaning = std::move(meaning);
+  out.number = std::move(number);
+  return out;
+}
+
+// Adds figures one by one, with the properties that only few of them have.
+class Figures {
+ public:
+  template <typename... Arguments>
+  Figures& add(Arguments&&... of) {
+    list_.push_back(figure(std::forward<Arguments>(of)...));
+    return *this;
+  }
+  Figures& unknown(const char* when, bool (*is_known)(const FigureInputs&)) {
+    list_.back().unknown = when;
+    list_.back().is_known = is_known;
+    return *this;
+  }
+  Figures& amount() {
+    return with([](IterationFigure& of) { of.over_time = OverTime::amount; });
+  }
+  Figures& rate() {
+    return with([](IterationFigure& of) { of.over_time = OverTime::rate; });
+  }
+  Figures& counted() {
+    return with([](IterationFigure& of) { of.whole = true; });
+  }
+  Figures& measured() {
+    return with([](IterationFigure& of) { of.measured = true; });
+  }
+  Figures& not_stored() {
+    return with([](IterationFigure& of) { of.stored = false; });
+  }
+  Figures& of_facility() {
+    unknown(kNoFacility, has_facility);
+    return not_stored().with([](IterationFigure& of) { of.facility = true; });
+  }
+  template <typename Change>
+  Figures& with(const Change& change) {
+    change(list_.back());
+    return *this;
+  }
+
+  std::vector<IterationFigure> take() { return std::move(list_); }
+
+ private:
+  std::vector<IterationFigure> list_;
+};
+
+void add_times(Figures& out) {
+  out.add("iteration_time_s", "iteration time", "One optimizer step, from its start to the end of its last task.",
+          member(&IterationResult::iteration_time_s))
+      .amount()
+      .measured();
+  out.add("iteration_time_low_s", "iteration time, from",
+          "From here to iteration_time_high_s lie 80 % of measured iterations that were predicted like this one "
+          "(hw_profiles/ranges.yaml).",
+          member(&IterationResult::iteration_time_low_s))
+      .unknown(kNoRange, has_range);
+  out.add("iteration_time_high_s", "iteration time, to", "The end of the range that iteration_time_low_s begins.",
+          member(&IterationResult::iteration_time_high_s))
+      .unknown(kNoRange, has_range);
+}
+
+void add_rates(Figures& out) {
+  out.add("tokens_per_s", "tokens per second", "Tokens of the global batch over the time of an iteration.",
+          member(&IterationResult::tokens_per_s))
+      .rate()
+      .measured();
+  out.add("tokens_per_s_per_gpu", "tokens per second and GPU", "Tokens per second over the number of GPUs.",
+          member(&IterationResult::tokens_per_s_per_gpu))
+      .rate()
+      .measured();
+  out.add("tflops_per_gpu", "model TFLOP/s per GPU",
+          "Model FLOPs over time and GPUs, in 1e12 FLOP/s, as papers count them: attention over all pairs of tokens, "
+          "whatever its mask hides.",
+          member(&IterationResult::tflops_per_gpu))
+      .rate()
+      .measured();
+  out.add("hardware_tflops_per_gpu", "hardware TFLOP/s per GPU",
+          "Hardware FLOPs over time and GPUs, in 1e12 FLOP/s: model FLOPs and what is recomputed.",
+          member(&IterationResult::hardware_tflops_per_gpu))
+      .rate()
+      .measured();
+  out.add("mfu", "MFU", "Visible FLOPs over what all GPUs could do at their peak; at most 1.",
+          member(&IterationResult::mfu))
+      .rate()
+      .measured();
+  out.add("hfu", "HFU", "Executed FLOPs over what all GPUs could do at their peak; at most 1.",
+          member(&IterationResult::hfu))
+      .rate()
+      .measured();
+}
+
+void add_work(Figures& out) {
+  out.add("gpus", "GPUs", "Number of GPUs of the cluster.",
+          [](const FigureInputs& in) { return static_cast<double>(in.result.gpus); })
+      .counted()
+      .measured();
+  out.add("model_flop", "model FLOP",
+          "FLOPs of an iteration of the whole job: three times the forward pass, attention over all pairs of tokens.",
+          member(&IterationResult::model_flop))
+      .measured();
+  out.add("hardware_flop", "hardware FLOP", "Model FLOPs and those of what is recomputed.",
+          member(&IterationResult::hardware_flop))
+      .measured();
+  out.add("visible_flop", "visible FLOP",
+          "Model FLOPs as executed: fused attention leaves out blocks that its mask hides, about half of causal "
+          "attention.",
+          member(&IterationResult::visible_flop));
+  out.add("executed_flop", "executed FLOP", "Visible FLOPs and those of what is recomputed.",
+          member(&IterationResult::executed_flop));
+}
+
+void add_waiting(Figures& out) {
+  out.add("bubble_fraction", "bubble", "Share of the iteration that a rank waits for other stages, mean over ranks.",
+          member(&IterationResult::bubble_fraction))
+      .measured();
+  out.add("gpu_of_others_s", "bubble of shared GPUs",
+          "Part of the bubble in which kernels of other ranks run on the GPU that they share with a rank "
+          "(ranks_per_gpu), mean over ranks.",
+          member(&IterationResult::gpu_of_others_s))
+      .amount();
+  out.add("exposed_communication_s", "exposed communication",
+          "Time in which the compute stream of a rank waits for communication, mean over ranks.",
+          member(&IterationResult::exposed_communication_s))
+      .amount()
+      .measured();
+}
+
+void add_memory(Figures& out) {
+  out.add("memory_peak_bytes", "peak memory", "Peak of a GPU of the stage with the largest share of its memory in use.",
+          member(&IterationResult::memory_peak_bytes));
+  out.add("memory_peak_low_bytes", "peak memory, from",
+          "From here to memory_peak_high_bytes lie 80 % of measured peaks of what the framework allocates.",
+          member(&IterationResult::memory_peak_low_bytes))
+      .unknown(kNoRange, has_memory_range);
+  out.add("memory_peak_high_bytes", "peak memory, to", "The end of the range that memory_peak_low_bytes begins.",
+          member(&IterationResult::memory_peak_high_bytes))
+      .unknown(kNoRange, has_memory_range);
+  out.add("memory_capacity_bytes", "memory of a GPU", "Memory of a GPU of the stage that memory_peak_bytes is of.",
+          member(&IterationResult::memory_capacity_bytes));
+}
+
+void add_costs(Figures& out) {
+  out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).amount();
+  out.add("average_power_w", "power", "Power of all GPUs together, on average over an iteration.",
+          member(&IterationResult::average_power_w));
+  out.add("cost_usd_per_iteration", "cost", "Price of all GPUs for the time of an iteration, in USD.",
+          member(&IterationResult::cost_usd))
+      .unknown(kNoPrice, has_price)
+      .amount();
+}
+
+void add_training(Figures& out) {
+  out.add("training_time_s", "time of the training",
+          "Time of as many iterations as training.tokens need, without failures.",
+          member(&IterationResult::training_time_s))
+      .unknown(kNoTraining, has_training)
+      .amount();
+  out.add("training_iterations", "iterations of the training", "Tokens of the training over those of an iteration.",
+          iterations_of_training)
+      .unknown(kNoTraining, has_training);
+  out.add("training_energy_j", "energy of the training", "Energy of all GPUs in these iterations.",
+          [](const FigureInputs& in) { return in.result.energy_j * iterations_of_training(in); })
+      .unknown(kNoTraining, has_training)
+      .amount();
+  out.add("training_cost_usd", "cost of the training", "Price of all GPUs for these iterations, in USD.",
+          member(&IterationResult::training_cost_usd))
+      .unknown("the scenario says nothing of training.tokens, or no price is known for some GPU",
+               [](const FigureInputs& in) { return has_training(in) && has_price(in); })
+      .amount();
+  out.add("events", "events", "Ends of tasks and changes of their speed that the engine handled.",
+          [](const FigureInputs& in) { return static_cast<double>(in.result.events); })
+      .counted();
+}
+
+void add_facility(Figures& out) {
+  out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts and network.",
+          member(&IterationResult::machine_energy_j))
+      .of_facility()
+      .amount();
+  out.add("facility_energy_j", "energy of the facility",
+          "Energy of the machine, times the facility's PUE, and of cooling beside it.",
+          member(&IterationResult::facility_energy_j))
+      .of_facility()
+      .amount();
+  out.add("co2_kg", "CO2", "CO2 of the facility's energy, by the mean of the grid's hours.",
+          member(&IterationResult::co2_kg))
+      .of_facility()
+      .unknown("no intensity of the grid is known",
+               [](const FigureInputs& in) { return in.facility.asked && in.facility.carbon.known(); })
+      .amount();
+  out.add("embodied_co2_kg", "embodied CO2", "The iteration's share of the CO2 of making the GPUs.",
+          member(&IterationResult::embodied_co2_kg))
+      .of_facility()
+      .amount();
+}
+
+void add_fit(Figures& out) {
+  out.add("fits", "fits", "Whether every stage has the memory that it needs, on its GPUs and on their hosts.",
+          [](const FigureInputs& in) { return in.result.fits ? 1.0 : 0.0; })
+      .not_stored()
+      .with([](IterationFigure& of) { of.truth = true; });
+  out.add("memory_headroom", "free memory",
+          "Share of the fullest GPU's memory that is free; below 0: the job does not fit.",
+          [](const FigureInputs& in) {
+            return has_memory(in) ? 1 - in.result.memory_peak_bytes / in.result.memory_capacity_bytes : 0;
+          })
+      .not_stored()
+      .with([](IterationFigure& of) { of.is_known = has_memory; });
+}
+
+std::string meaning_of(Activity activity) {
+  if (activity == Activity::bubble) return "Time in which a rank waits for other stages, mean over ranks.";
+  if (activity == Activity::host) return "Time in which kernels of a rank wait for the host, mean over ranks.";
+  if (activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication) {
+    return fmt::format("Time in which the compute stream of a rank waits for {}, mean over ranks.", name_of(activity));
+  }
+  return fmt::format("Time of {} on a rank, mean over ranks.", name_of(activity));
+}
+
+void add_activities(Figures& out) {
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    const auto activity = static_cast<Activity>(i);
+    const std::string key = fmt::format("{}_s", key_of(activity));
+    out.add(key.c_str(), std::string(name_of(activity)).c_str(), meaning_of(activity),
+            [i](const FigureInputs& in) { return in.result.activity_s[i]; })
+        .amount()
+        .not_stored()
+        .with([](IterationFigure& of) { of.elsewhere = true; });
+  }
+}
+
+std::vector<IterationFigure> all_figures() {
+  Figures out;
+  add_times(out);
+  add_rates(out);
+  add_work(out);
+  add_waiting(out);
+  add_memory(out);
+  add_costs(out);
+  add_training(out);
+  add_facility(out);
+  add_fit(out);
+  add_activities(out);
+  return out.take();
+}
+
+}  // namespace
+
+FigureValue IterationFigure::value(const FigureInputs& inputs) const {
+  FigureValue out = FigureOf::value(inputs);
+  out.asked = !elsewhere && (!facility || inputs.facility.asked);
+  return out;
+}
+
+std::span<const IterationFigure> iteration_figures() {
+  static const std::vector<IterationFigure> all = all_figures();
+  return all;
+}
+
+const IterationFigure& iteration_figure(std::string_view key) { return figure_of(iteration_figures(), key); }
+
+std::vector<FigureValue> figure_values(const IterationResult& result, const Facility& facility) {
+  std::vector<FigureValue> out;
+  for (const IterationFigure& figure : iteration_figures()) out.push_back(figure.value({result, facility}));
+  return out;
+}
+
+std::vector<FigureValue> stored_values(const IterationResult& result) {
+  const Facility none;
+  std::vector<FigureValue> out;
+  for (const IterationFigure& figure : iteration_figures()) {
+    if (figure.stored) out.push_back(figure.value({result, none}));
+  }
+  return out;
+}
+
+FigureValue figure_value(std::string_view key, const IterationResult& result, const Facility& facility) {
+  return iteration_figure(key).value({result, facility});
+}
+
+std::vector<FigureValue> figure_values_at(IterationResult result, const Facility& facility, double seconds,
+                                          double peak_bytes) {
+  const double factor = seconds / result.iteration_time_s;
+  result.memory_peak_bytes = peak_bytes;
+  result.fits = peak_bytes <= result.memory_capacity_bytes;
+  std::vector<FigureValue> out = figure_values(result, facility);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const OverTime over_time = iteration_figures()[i].over_time;
+    if (over_time == OverTime::amount) out[i].number *= factor;
+    if (over_time == OverTime::rate) out[i].number /= factor;
+  }
+  return out;
+}
+
+}  // namespace mirfak

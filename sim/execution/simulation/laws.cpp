@@ -1,0 +1,77 @@
+#include "simulation/laws.hpp"
+
+#include "base/units.hpp"
+#include "network/node_topology.hpp"
+#include "program/replica_classes.hpp"
+#include "simulation/borrowed_figures.hpp"
+#include "simulation/corrections.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+// Times are whole picoseconds, and sums have as many terms as there are tasks.
+constexpr double kRounding = 1e-6;
+
+void check_power(const Job& job, const IterationResult& result, std::vector<std::string>& broken) {
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const auto stage = static_cast<int>(i / classes.size());
+    const GpuSpec& gpu = job.hardware_of(stage, classes[i % classes.size()].first()).hardware.gpu;
+    const double power_w = result.stages[i].average_power_w;
+    if (power_w > gpu.limit_w() * (1 + kRounding)) {
+      broken.push_back(fmt::format("a GPU of stage {} draws {:.4g} W on average, above its limit of {:g} W", stage,
+                                   power_w, gpu.limit_w()));
+    } else if (power_w < gpu.idle_w.value * (1 - kRounding)) {
+      broken.push_back(fmt::format("a GPU of stage {} draws {:.4g} W on average, below the {:g} W of an idle one",
+                                   stage, power_w, gpu.idle_w.value));
+    }
+  }
+}
+
+void check_times(const IterationResult& result, std::vector<std::string>& broken) {
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const ActivitySeconds& seconds = result.stages[i].activity_s;
+    const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+    if (std::abs(sum - result.iteration_time_s) <= kRounding * result.iteration_time_s) continue;
+    broken.push_back(fmt::format("what entry {} of the stages spends its time on adds up to {}, not to {}", i,
+                                 format_seconds(sum), format_seconds(result.iteration_time_s)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> broken_laws(const Job& job, const IterationResult& result) {
+  std::vector<std::string> broken;
+  check_power(job, result, broken);
+  if (result.hfu > 1 + kRounding) {
+    broken.push_back(fmt::format("GPUs execute {:.4g} % of their peak", 100 * result.hfu));
+  }
+  if (result.mfu > result.hfu * (1 + kRounding)) {
+    broken.push_back(fmt::format("GPUs execute {:.4g} % of their peak with recomputation, and {:.4g} % without",
+                                 100 * result.hfu, 100 * result.mfu));
+  }
+  check_times(result, broken);
+  for (std::string& law : broken) law = "fault of this program, a law of physics is broken: " + law;
+  return broken;
+}
+
+std::vector<std::string> notes_on(const Job& job, const IterationResult& result) {
+  std::vector<std::string> notes = broken_laws(job, result);
+  if (result.slowest_stands_for_others) {
+    notes.emplace_back(
+        "links between switches or perturbations slow ranks unlike: those of a stage are taken to be as slow as the "
+        "slowest, as a program with all of them would be too large");
+  }
+  for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
+  for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
+  for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));
+  return notes;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,113 @@
+#include "simulation/prediction_range.hpp"
+
+#include "base/units.hpp"
+#include "program/replica_classes.hpp"
+#include "simulation/borrowed_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+double& at(UncertaintyShares& shares, Uncertainty uncertainty) { return shares[static_cast<std::size_t>(uncertainty)]; }
+
+double seconds_of(const ActivitySeconds& seconds, Activity activity) {
+  return seconds[static_cast<std::size_t>(activity)];
+}
+
+// Returns the time that one rank on `node` spends on products and collectives that were measured on other hardware.
+double borrowed_seconds(const NodeHardware& node, Precision precision, const ActivitySeconds& seconds) {
+  double out = 0;
+  if (borrows_products(node.gpu, precision)) {
+    out += seconds_of(seconds, Activity::gemm) + seconds_of(seconds, Activity::attention);
+  }
+  if (borrows_collectives(node)) {
+    out += seconds_of(seconds, Activity::tensor_communication) + seconds_of(seconds, Activity::context_communication) +
+           seconds_of(seconds, Activity::expert_communication) + seconds_of(seconds, Activity::data_communication);
+  }
+  return out;
+}
+
+double share_of_layers_with_experts(const ModelSpec& model) {
+  if (!model.blocks.empty()) return model.mixture.experts > 0 ? 1 : 0;
+  std::int64_t layers = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) layers += kind_of_layer(model, layer).experts ? 1 : 0;
+  return static_cast<double>(layers) / static_cast<double>(model.layers);
+}
+
+}  // namespace
+
+UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& result) {
+  UncertaintyShares shares{};
+  at(shares, Uncertainty::always) = 1;
+  at(shares, Uncertainty::tensor_communication) =
+      seconds_of(result.activity_s, Activity::tensor_communication) / result.iteration_time_s;
+  at(shares, Uncertainty::experts) = share_of_layers_with_experts(job.model);
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  double ranks = 0;
+  double borrowed = 0;
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const ReplicaClass& alike = classes[i % classes.size()];
+    const auto stage = static_cast<int>(i / classes.size());
+    const NodeHardware& node = job.hardware_of(stage, alike.first()).hardware;
+    borrowed += alike.count() * borrowed_seconds(node, job.product_precision(), result.stages[i].activity_s);
+    ranks += alike.count();
+  }
+  at(shares, Uncertainty::borrowed) = borrowed / (ranks * result.iteration_time_s);
+  return shares;
+}
+
+// Weights the factors by their shares of the time: bubbles follow the activities that cause them.
+double range_deviation(const Correction& correction, const IterationResult& result) {
+  const ActivitySeconds& seconds = result.activity_s;
+  FactorVector shares{};
+  double all = 0;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const std::optional<std::size_t> factor = time_factor_of(static_cast<Activity>(i));
+    if (!factor) continue;
+    shares[*factor] += seconds[i];
+    all += seconds[i];
+  }
+  double variance = correction.run_deviation * correction.run_deviation;
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    for (std::size_t k = 0; k < kTimeFactors; ++k) {
+      variance += shares[i] / all * correction.covariance[i][k] * shares[k] / all;
+    }
+  }
+  return std::sqrt(std::max(0.0, variance));
+}
+
+PredictionRange range_of(const Job& job, const IterationResult& result) {
+  if (!job.ranges.known()) return {};
+  double widest = 0;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const std::optional<Correction>& correction = group.hardware.spec.correction;
+    if (!correction || !job.ranges.own_runs.known()) {
+      return prediction_range(result.iteration_time_s, uncertainty_shares(job, result), job.ranges);
+    }
+    widest = std::max(widest, range_deviation(*correction, result));
+  }
+  const double width = job.ranges.own_runs.quantile * widest;
+  return {result.iteration_time_s * std::exp(-width), result.iteration_time_s * std::exp(width)};
+}
+
+MemoryRange memory_range(const Job& job, const IterationResult& result) {
+  const MemoryWidths& widths = job.ranges.memory;
+  if (!widths.known()) return {};
+  const double platform = std::min(job.framework.memory.platform_bytes, result.memory_peak_bytes);
+  const double allocated = result.memory_peak_bytes - platform;
+  return {platform + allocated * std::exp(-widths.below), platform + allocated * std::exp(widths.above)};
+}
+
+std::string range_text(const IterationResult& result) {
+  std::string low = format_seconds(result.iteration_time_low_s);
+  const std::string high = format_seconds(result.iteration_time_high_s);
+  const std::size_t unit = low.find(' ');
+  if (high.substr(high.find(' ')) == low.substr(unit)) low.resize(unit);
+  return low + " to " + high;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "cost/range_widths.hpp"
+#include "program/job.hpp"
+#include "simulation/iteration.hpp"
+
+#include <string>
+
+namespace mirfak {
+
+// Returns the shares of `result`, an iteration of `job`, that each uncertainty concerns, on average over its ranks.
+UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& result);
+
+// Returns the range in which measurements of the iteration lie. On nodes that a user's own runs correct, the range
+// follows from the uncertainty of the corrections and from the scatter of runs, else from the widths of the job. {0,
+// 0}: not known.
+PredictionRange range_of(const Job& job, const IterationResult& result);
+
+// Range in which a measured peak of the fullest GPU lies. The job's widths apply to what the framework allocates; the
+// bytes of the platform are taken as they are. {0, 0}: not known.
+struct MemoryRange {
+  double low_bytes = 0;
+  double high_bytes = 0;
+};
+MemoryRange memory_range(const Job& job, const IterationResult& result);
+
+// Returns the standard deviation of ln(measured / predicted) on nodes with this correction.
+double range_deviation(const Correction& correction, const IterationResult& result);
+
+// Returns a text such as "18.6 to 21.5 s"; `result` must have a range.
+std::string range_text(const IterationResult& result);
+
+}  // namespace mirfak

@@ -1,0 +1,80 @@
+#include "simulation/score.hpp"
+
+#include "engine/event_engine.hpp"
+#include "engine/sweep.hpp"
+#include "program/lowering.hpp"
+#include "program/memory.hpp"
+#include "simulation/long_iteration.hpp"
+
+namespace mirfak {
+
+double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
+  double energy_j = 0;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    energy_j +=
+        program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
+  }
+  for (const StagePlan& plan : plans) {
+    energy_j += plan.costs.hardware->hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s;
+  }
+  return energy_j;
+}
+
+std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
+  std::vector<double> energy_j;
+  for (const StagePlan& plan : plans) {
+    energy_j.push_back(plan.costs.hardware->hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s);
+  }
+  for (TaskId task = 0; task < program.size(); ++task) {
+    const ProgramRank& rank = program.ranks[program.rank_of(task)];
+    energy_j[rank.plan] += program.class_of(task).energy_j * rank.multiplicity;
+  }
+  return energy_j;
+}
+
+namespace {
+
+MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                   std::span<const BlockMemory> of_blocks, double headroom) {
+  if (!schedule_of(job.strategy.schedule).needs_times) return {};
+  return memory_room(account_memory(job, blocks, plans, of_blocks), headroom);
+}
+
+// Scores an iteration with so many microbatches that it is not executed whole.
+std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& blocks,
+                                         const std::function<bool(const IterationScore&)>& hopeless,
+                                         std::span<const BlockMemory> of_blocks, double headroom) {
+  const Simulation simulation = simulate(job);
+  IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
+                     room_of(job, blocks, simulation.plans, of_blocks, headroom)};
+  if (hopeless && hopeless(out)) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
+                                              const std::function<bool(const IterationScore&)>& hopeless,
+                                              std::span<const BlockMemory> of_blocks, double headroom) {
+  if (is_long_iteration(job)) return score_long(job, blocks, hopeless, of_blocks, headroom);
+  std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
+  LoweringOptions alone;
+  alone.passes_alone = true;
+  const bool cut = shares_links_in_passes(job, plans);
+  alone.by_class = cut;  // the sweep knows no links, so that replicas of a class do not differ
+  Program program = lower(job, blocks, plans, alone);
+  const MemoryRoom room = room_of(job, blocks, plans, of_blocks, headroom);
+  const auto score = [&](Picoseconds time) {
+    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
+  };
+  IterationScore out = score(Sweep().makespan(program));
+  if (hopeless && hopeless(out)) return std::nullopt;
+  if (cut) {
+    plans = plan_stages(job, blocks, {}, bodies.with_steps());
+    program = lower(job, blocks, plans);
+  }
+  if (program.shares_links()) return score(execute_events(program).makespan);
+  return cut ? score(Sweep().makespan(program)) : out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,252 @@
+#include "simulation/spread.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "engine/event_engine.hpp"
+#include "engine/sweep.hpp"
+#include "program/lowering.hpp"
+#include "program/shared_links.hpp"
+#include "simulation/sampled_experts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::size_t kBlocks = 64;      // blocks of samples, each with a program of its own
+constexpr double kLongestSeconds = 8e6;  // picoseconds can hold no more
+constexpr std::array kShares = {0.5, 0.95, 0.99};
+
+// Returns the program of the job, with the links that its tasks share.
+LoweredJob lowered_with_links(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans) {
+  LoweredJob out = lower_apart(job, blocks, plans, sampled_lowering(job, plans));
+  share_links(out.program, std::span(&out.loads, 1));
+  return out;
+}
+
+// Data that all samples share.
+struct Subject {
+  explicit Subject(const Job& job)
+      : blocks(shard_blocks(job)),
+        plans(plan_stages(job, blocks)),
+        lowered(lowered_with_links(job, blocks, plans)),
+        program(lowered.program),
+        sampled(program, job.cluster, sampled_experts(job, blocks, plans),
+                FoldedPassTimes(plans, std::move(lowered.passes))) {
+    before_on_stream.assign(program.size(), kNoTask);
+    std::vector<TaskId> last(program.streams.size(), kNoTask);
+    for (TaskId task = 0; task < program.size(); ++task) {
+      before_on_stream[task] = std::exchange(last[program.stream[task]], task);
+    }
+    for (const ProgramRank& rank : program.ranks) {
+      waiting_w.push_back(plans[rank.plan].costs.hardware->hardware.gpu.blocked_w.value);
+    }
+  }
+
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  LoweredJob lowered;
+  Program& program;
+  SampledProgram sampled;
+  std::vector<TaskId> before_on_stream;
+  std::vector<double> waiting_w;  // by index into Program::ranks
+};
+
+// Executes one sample after the other. The result of a sample depends on the sample alone.
+class SampleRunner {
+ public:
+  explicit SampleRunner(const Subject& subject)
+      : subject_(subject), program_(subject.program), shares_links_(subject.program.shares_links()) {
+    if (shares_links_) program_.slower.assign(program_.size(), 1);
+  }
+
+  // Executes the iteration without any factors.
+  double run_even() {
+    execute();
+    even_s_ = to_seconds(makespan_);
+    even_busy_ = busy();
+    return even_s_;
+  }
+
+  SampledIteration run(const SampleNumber& sample) {
+    subject_.sampled.draw(sample, factors_);
+    put_durations();
+    execute();
+    SampledIteration out;
+    out.time_s = to_seconds(makespan_);
+    follow_critical_path(out);
+    out.waste_j = wasted();
+    return out;
+  }
+
+ private:
+  void put_durations() {
+    double longest = 1;
+    for (TaskId task = 0; task < program_.size(); ++task) {
+      program_.duration[task] = subject_.sampled.lasting(task, factors_);
+      const Picoseconds base = subject_.program.duration[task];
+      if (base == 0) continue;
+      longest = std::max(longest, static_cast<double>(program_.duration[task]) / static_cast<double>(base));
+      if (shares_links_) program_.slower[task] = subject_.sampled.slower(task, factors_);
+    }
+    if (longest * even_s_ > kLongestSeconds) {
+      fail_infeasible({}, "a sample of cluster.perturbations takes more than 100 days", "choose smaller factors");
+    }
+  }
+
+  void execute() {
+    if (!shares_links_) {
+      makespan_ = sweep_.makespan(program_);
+      return;
+    }
+    timeline_ = execute_events(program_);
+    makespan_ = timeline_.makespan;
+  }
+
+  Picoseconds end(TaskId task) const { return shares_links_ ? timeline_.end[task] : sweep_.ends()[task]; }
+  Picoseconds start(TaskId task) const {
+    return shares_links_ ? timeline_.start[task] : sweep_.ends()[task] - program_.duration[task];
+  }
+
+  // Returns the busy time of each rank, on its stream of kernels.
+  std::vector<Picoseconds> busy() const {
+    std::vector<Picoseconds> out(program_.ranks.size());
+    for (TaskId task = 0; task < program_.size(); ++task) {
+      const Stream& stream = program_.streams[program_.stream[task]];
+      if (stream.kind == StreamKind::compute) out[stream.rank] += end(task) - start(task);
+    }
+    return out;
+  }
+
+  // Returns the energy wasted by waiting. A rank whose own work takes longer does not wait during that time.
+  double wasted() const {
+    const std::vector<Picoseconds> now = busy();
+    double out = 0;
+    for (std::size_t rank = 0; rank < now.size(); ++rank) {
+      const double longer = to_seconds(makespan_) - even_s_ - to_seconds(now[rank] - even_busy_[rank]);
+      out += std::max(0.0, longer) * subject_.waiting_w[rank];
+    }
+    return out;
+  }
+
+  TaskId last_to_end() const {
+    TaskId out = 0;
+    for (TaskId task = 1; task < program_.size(); ++task) {
+      if (end(task) > end(out)) out = task;
+    }
+    return out;
+  }
+
+  // Returns the task whose end `task` waited for.
+  TaskId binding_before(TaskId task) const {
+    const TaskId before = subject_.before_on_stream[task];
+    if (before != kNoTask && end(before) == start(task)) return before;
+    for (const TaskId other : program_.dependencies_of(task)) {
+      if (end(other) == start(task)) return other;
+    }
+    return kNoTask;
+  }
+
+  void follow_critical_path(SampledIteration& out) {
+    by_rank_.assign(program_.ranks.size(), 0);
+    for (TaskId task = last_to_end(); task != kNoTask; task = binding_before(task)) {
+      if (subject_.program.duration[task] == 0) continue;
+      const double seconds = to_seconds(subject_.program.duration[task]);
+      const SampledProgram::Excess excess = subject_.sampled.excess(task, factors_);
+      for (std::size_t cause = 0; cause < kCauses; ++cause) {
+        out.excess_s[cause] += excess.of[cause] * seconds;
+        by_rank_[excess.rank[cause]] += excess.of[cause] * seconds;
+      }
+    }
+    const auto cause = std::max_element(out.excess_s.begin(), out.excess_s.end());
+    if (*cause > 0) out.cause = static_cast<Cause>(cause - out.excess_s.begin());
+    const auto rank = std::max_element(by_rank_.begin(), by_rank_.end());
+    if (*rank > 0) out.binding = static_cast<std::uint32_t>(rank - by_rank_.begin());
+  }
+
+  const Subject& subject_;
+  Program program_;
+  bool shares_links_;
+  SampledFactors factors_;
+  Sweep sweep_;
+  Timeline timeline_;
+  Picoseconds makespan_ = 0;
+  double even_s_ = 0;
+  std::vector<Picoseconds> even_busy_;
+  std::vector<double> by_rank_;
+};
+
+void add_up(const Program& program, Spread& out) {
+  std::vector<double> times;
+  std::map<std::uint32_t, int> ranks;
+  for (const SampledIteration& sample : out.samples) {
+    times.push_back(sample.time_s);
+    out.mean_waste_j += sample.waste_j / static_cast<double>(out.samples.size());
+    if (sample.cause) ++out.binds[static_cast<std::size_t>(*sample.cause)];
+    if (sample.binding) ++ranks[*sample.binding];
+    for (std::size_t cause = 0; cause < kCauses; ++cause) {
+      out.mean_excess_s[cause] += sample.excess_s[cause] / static_cast<double>(out.samples.size());
+    }
+  }
+  out.time = sample_mean(times, out.antithetic);
+  out.independent_error_s = sample_mean(times, false).error;
+  out.deviation_s = sample_deviation(times);
+  for (const double share : kShares) out.quantiles.push_back(sample_quantile(times, share));
+  for (const auto& [rank, samples] : ranks) {
+    const ProgramRank& of = program.ranks[rank];
+    out.ranks.push_back({of.rank, of.stage, samples});
+    out.stages.resize(std::max<std::size_t>(out.stages.size(), of.stage + 1));
+    out.stages[of.stage] += samples;
+  }
+  std::stable_sort(out.ranks.begin(), out.ranks.end(),
+                   [](const BindingRank& a, const BindingRank& b) { return a.samples > b.samples; });
+}
+
+}  // namespace
+
+void check_samples(int samples) {
+  if (samples >= 2 && samples <= kMostSamples) return;
+  fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, samples));
+}
+
+Spread sample_iterations(const Job& job, const SpreadOptions& options) {
+  const Perturbations& perturbations = job.cluster.perturbations();
+  if (!perturbations.is_drawn()) {
+    fail_infeasible({}, "cluster.perturbations draws nothing: all samples would be alike",
+                    "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}");
+  }
+  if (job.cluster.shares_gpus()) {
+    fail_infeasible({}, "several ranks run on one GPU: such iterations are not sampled",
+                    "leave ranks_per_gpu out, or --samples");
+  }
+  const Subject subject(job);
+  Spread out;
+  out.seed = options.seed.value_or(perturbations.seed);
+  out.antithetic = options.antithetic;
+  out.without_s = SampleRunner(subject).run_even();
+  out.passes_alone = shares_links_in_passes(job, subject.plans) && sampled_lowering(job, subject.plans).passes_alone;
+  const auto count = static_cast<std::size_t>(options.samples);
+  out.samples.resize(count);
+  const std::size_t blocks = std::min(kBlocks, count);
+  parallel_for(
+      blocks,
+      [&](std::size_t block) {
+        SampleRunner runner(subject);
+        runner.run_even();
+        for (std::size_t i = count * block / blocks; i < count * (block + 1) / blocks; ++i) {
+          const auto number = static_cast<std::uint32_t>(options.antithetic ? i / 2 : i);
+          out.samples[i] = runner.run({out.seed, number, options.antithetic && i % 2 == 1});
+        }
+      },
+      options.threads);
+  add_up(subject.program, out);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,83 @@
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
+#include "cli/options.hpp"
+#include "comparison/compared_scenario.hpp"
+#include "report/difference_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct DiffOptions {
+  std::vector<std::string> scenarios;
+  std::vector<std::string> of_both;
+  std::vector<std::string> of_a;
+  std::vector<std::string> of_b;
+  std::string format;
+  ImportOptions import;
+  std::string data;
+};
+
+CommandSyntax syntax_for(DiffOptions& options) {
+  CommandSyntax syntax(
+      "mirfak diff A [B] [OPTION]...",
+      "Simulates an iteration of each of two scenarios, or of one and itself with other keys, and says where\n"
+      "their seconds differ: what is set otherwise, activities, stages, kernels, collectives, memory, cost.");
+  syntax.operands = &options.scenarios;
+  auto add = syntax.options.add_options();
+  add("set", po::value(&options.of_both)->value_name("KEY=VALUE"),
+      "override a key of both; may be given several times");
+  add("set-a", po::value(&options.of_a)->value_name("KEY=VALUE"), "... of A alone");
+  add("set-b", po::value(&options.of_b)->value_name("KEY=VALUE"),
+      "... of B alone; without a second file B is A so changed");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
+  options.import.add_to(syntax);
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+ComparedScenario simulated_side(const std::string& path, const DiffOptions& options,
+                                const std::vector<std::string>& own, const ScenarioSources& sources) {
+  // Options for launch files hold only for launch files, not for a scenario that is compared with one.
+  const bool launch = is_import_file(path);
+  const Document document =
+      scenario_document(path, launch ? options.import : ImportOptions{}, options.of_both, sources);
+  return compared_scenario(document, own, sources);
+}
+
+}  // namespace
+
+CommandOutput run_diff(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+  DiffOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_or_csv_choice(options.format);
+  if (options.scenarios.size() > 2) {
+    fail_input({}, fmt::format("{} scenarios, and differences are of two", options.scenarios.size()),
+               "mirfak compare makes a table of several");
+  }
+  if (options.scenarios.size() == 1 && options.of_a.empty() && options.of_b.empty()) {
+    fail_input({}, "one scenario, and nothing in which it differs from itself",
+               "name a second file, or say with --set-b KEY=VALUE what B has otherwise");
+  }
+  const ScenarioSources sources(data_folders(options.data));
+  const ComparedScenario a = simulated_side(options.scenarios.front(), options, options.of_a, sources);
+  const ComparedScenario b = simulated_side(options.scenarios.back(), options, options.of_b, sources);
+  const ComparedRun of_a = a.run();
+  const ComparedRun of_b = b.run();
+  const ResultDifference difference = result_difference(of_a, of_b);
+  if (format == OutputFormat::json) return {printed_json(difference_json(of_a, of_b, difference)), {}};
+  if (format == OutputFormat::csv) return {difference_csv(difference), {}};
+  return {difference_text(of_a, of_b, difference), {}};
+}
+
+}  // namespace mirfak

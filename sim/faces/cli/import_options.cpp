@@ -1,0 +1,78 @@
+#include "cli/import_options.hpp"
+
+#include "import/import_formats.hpp"
+#include "import/program_identity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace mirfak {
+
+namespace po = boost::program_options;
+
+void ImportOptions::add_to(CommandSyntax& syntax) {
+  auto add = syntax.options.add_options();
+  add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"),
+      "the nodes it runs on, such as hgx-h100:64; may be given several times");
+  add("env", po::value(&environment)->value_name("NAME=VALUE"),
+      "a variable that files use; may be given several times");
+  add("arg", po::value(&parameters)->value_name("WORD"),
+      "a script's next parameter: $1, $2, ...; may be given several times");
+  add("launch", po::value(&launch)->value_name("N"), "of a script that starts several programs: which");
+  syntax.add_files(FileRole::input, "cluster", cluster, "FILE", "what the cluster prints of itself; may be repeated");
+  add("from", po::value(&format)->value_name("FORMAT"), "what kind of file it is, where it does not show");
+}
+
+bool ImportOptions::given() const {
+  return !nodes.empty() || !environment.empty() || !parameters.empty() || launch != 0 || !format.empty() ||
+         !cluster.empty();
+}
+
+namespace {
+
+// True if one of a scenario's keys stands at the beginning of a line.
+bool is_scenario(const ImportFile& file) {
+  constexpr std::array<std::string_view, 4> keys = {"cluster:", "jobs:", "axes:", "scenario:"};
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
+  });
+}
+
+// Refuses settings of another program as such, instead of as a scenario with unknown keys.
+void refuse_foreign_file(const std::string& path, const ScenarioSources& sources) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  const ImportFile file = read_import_file(path);
+  if (!is_scenario(file)) refuse_foreign_settings(file, sources);
+}
+
+}  // namespace
+
+Document scenario_document(const std::string& path, const ImportOptions& options,
+                           const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  if (!options.given() && !is_import_file(path)) {
+    refuse_foreign_file(path, sources);
+    Document document = Document::from_file(path);
+    for (const std::string& assignment : overrides) document.override_value(assignment);
+    return document;
+  }
+  const ImportedJob job = import_files(std::vector{path}, options, sources);
+  if (!job.draft.obstacles().empty()) {
+    const ImportObstacle& first = job.draft.obstacles().front();
+    fail_input(first.where, first.reason,
+               "mirfak import says what was read; --out writes it as a scenario to complete");
+  }
+  Document document = job.scenario;
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return document;
+}
+
+bool is_import_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  const ImportFile file = read_import_file(path);
+  return !is_scenario(file) && format_of(file) != nullptr;
+}
+
+}  // namespace mirfak

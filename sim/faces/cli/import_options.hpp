@@ -1,0 +1,25 @@
+#pragma once
+
+#include "cli/options.hpp"
+#include "import/imported_files.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Options of commands that read files of training programs.
+struct ImportOptions : ImportWishes {
+  void add_to(CommandSyntax& syntax);
+  bool given() const;
+};
+
+// Reads a scenario, or makes one from a file of a training program, and applies the overrides. Error(input) at the
+// first setting that mirfak does not describe: the simulated training would be another one.
+Document scenario_document(const std::string& path, const ImportOptions& options,
+                           const std::vector<std::string>& overrides, const ScenarioSources& sources);
+
+// True if a file is one of a training program. A file that begins as a scenario does is never one.
+bool is_import_file(const std::string& path);
+
+}  // namespace mirfak

@@ -1,0 +1,342 @@
+#include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "cli/chakra_files.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/emit_options.hpp"
+#include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
+#include "cli/options.hpp"
+#include "page/page_data.hpp"
+#include "report/explain_text.hpp"
+#include "report/job_text.hpp"
+#include "report/jobs_report.hpp"
+#include "report/json_csv.hpp"
+#include "report/link_report.hpp"
+#include "report/links_svg.hpp"
+#include "report/memory_remedies.hpp"
+#include "report/memory_shortage.hpp"
+#include "report/result_json.hpp"
+#include "report/sensitivity_report.hpp"
+#include "report/spread_report.hpp"
+#include "report/summary_text.hpp"
+#include "report/timeline_text.hpp"
+#include "scenario/idle_keys.hpp"
+#include "scenario/jobs_file.hpp"
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "simulation/joint_jobs.hpp"
+#include "simulation/long_iteration.hpp"
+#include "simulation/sensitivity.hpp"
+#include "simulation/spread.hpp"
+#include "trace/memory_snapshot.hpp"
+#include "trace/timeline_json.hpp"
+#include "trace/trace_hdf5.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct SimulateOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  ImportOptions import;
+  std::string format;
+  std::string detail;
+  bool unfolded = false;
+  std::string trace;
+  std::string timeline;
+  std::string links;
+  std::string memory_snapshot;
+  std::string report;
+  std::string chakra;
+  std::string chakra_ranks;
+  bool explain = false;
+  std::optional<int> samples;
+  std::optional<std::uint64_t> seed;
+  std::string sampling;
+  bool sensitivity = false;
+  std::optional<double> factor;
+  EmitOptions emit;
+  std::string data;
+};
+
+CommandSyntax syntax_for(SimulateOptions& options) {
+  CommandSyntax syntax(
+      "mirfak simulate SCENARIO [OPTION]...",
+      "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
+      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs.");
+  syntax.operand = &options.scenario;
+  auto add = syntax.options.add_options();
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
+      "override a key: strategy.tensor=4; may be repeated");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
+  add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
+      "a task for each pass, or each kernel and collective");
+  add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one for all that behave alike");
+  syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write all tasks, memory and power as HDF5");
+  syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
+                  "write a timeline for Perfetto or chrome://tracing");
+  syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
+  syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
+                  "write the predicted memory for PyTorch's memory viewer");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with views and reasons of all figures");
+  syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",
+                  "write Chakra execution traces PREFIX.<rank>.et");
+  syntax.more_files = [&options](std::vector<FileArgument>& files) {
+    if (!options.chakra.empty()) files.push_back({FileRole::output, "--chakra", options.chakra + ".comm_groups.json"});
+  };
+  add("chakra-ranks", po::value(&options.chakra_ranks)->value_name("RANKS"),
+      "of which ranks, such as 0-7,64; default all");
+  add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
+  add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
+      "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
+  add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
+      "of --samples; default cluster.perturbations.seed");
+  add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
+      "of --samples: every second one the mirror image of the one before, or all independent");
+  add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
+  add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
+      "of --sensitivity: how many times as much; default 1.1");
+  options.emit.add_to(syntax, "the job");
+  options.import.add_to(syntax);
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+bool wants_operators(const std::string& detail) {
+  static const std::vector<std::string> names = {"passes", "operators"};
+  return choice("--detail", detail, names) == 1;
+}
+
+std::string text_report(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes,
+                        bool explain, const Surroundings& surroundings) {
+  TimelineTextOptions drawing;
+  drawing.colour = surroundings.colour;
+  if (surroundings.columns > 0) drawing.width = std::clamp(surroundings.columns, 40, 160);
+  std::string out = summary_text(scenario, simulation, notes);
+  if (!is_executed_in_part(simulation)) {
+    out += "\n" + timeline_text(simulation.program, simulation.timeline, drawing);
+  }
+  if (explain) out += "\n" + explain_text(scenario, simulation);
+  return out;
+}
+
+// Results that are asked for in addition to the iteration.
+struct Sections {
+  const std::optional<NetworkUse>& links;
+  const std::optional<Spread>& spread;
+  const std::optional<Sensitivity>& gains;
+};
+
+std::string csv_report(const Simulation& simulation, const std::optional<Sensitivity>& gains,
+                       const Surroundings& surroundings) {
+  if (gains) return sensitivity_csv(*gains);
+  return csv_of_json(result_json(simulation, surroundings.seconds_so_far()));
+}
+
+nlohmann::ordered_json json_report(const Simulation& simulation, std::span<const std::string> notes,
+                                   const Sections& sections, const Surroundings& surroundings) {
+  nlohmann::ordered_json out = result_json(simulation, surroundings.seconds_so_far(), notes);
+  if (sections.links) out["links"] = links_json(simulation, *sections.links);
+  if (sections.spread) out["spread"] = spread_json(*sections.spread);
+  if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
+  return out;
+}
+
+void check_network(const Cluster& cluster) {
+  if (cluster.domains() > 1) return;
+  fail_input({"--links", 0, 0},
+             fmt::format("{}: nothing crosses a network, as all GPUs are one scale-up domain", cluster_text(cluster)),
+             "leave out --links, or give cluster.nodes more nodes");
+}
+
+NetworkUse draw_links(const std::string& path, const Scenario& scenario, const Simulation& simulation,
+                      const LoweringOptions& lowering) {
+  const Cluster& cluster = scenario.job.cluster;
+  NetworkUse use = whole_network_use(simulation, lowering);
+  const LinksTitle title{cluster_text(cluster) + ", " + scenario.job.model.name, links_effect_text(simulation, use)};
+  write_text_file(path, links_svg(title, use));
+  return use;
+}
+
+std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
+  static const std::vector<std::string> names = {"antithetic", "random"};
+  const bool antithetic = choice("--sampling", options.sampling, names) == 0;
+  if (!options.samples) {
+    if (!options.seed && antithetic) return std::nullopt;
+    fail_input({}, fmt::format("{} needs --samples", options.seed ? "--seed" : "--sampling"),
+               "say how many iterations, such as --samples 1000");
+  }
+  check_samples(*options.samples);
+  SpreadOptions out;
+  out.samples = *options.samples;
+  out.seed = options.seed;
+  out.antithetic = antithetic;
+  return out;
+}
+
+void refuse_of_several_jobs(const SimulateOptions& options) {
+  std::vector<const char*> given;
+  if (!options.chakra.empty()) given.push_back("--chakra");
+  if (!options.memory_snapshot.empty()) given.push_back("--memory-snapshot");
+  if (options.emit.given()) given.push_back("--emit");
+  if (given.empty()) return;
+  fail_input({}, fmt::format("{} is of one job", given.front()),
+             "leave it out, or give the scenario of one of the jobs");
+}
+
+// Returns the factor of --sensitivity; nullopt: not asked.
+std::optional<double> factor_of(const SimulateOptions& options) {
+  constexpr double usual = 1.1;
+  if (!options.sensitivity) {
+    if (!options.factor) return std::nullopt;
+    fail_input({}, "--factor needs --sensitivity", "it says by how much each resource is varied");
+  }
+  const double factor = options.factor.value_or(usual);
+  if (factor >= 0.1 && factor <= 10) return factor;
+  fail_input({}, fmt::format("--factor: expected a number from 0.1 to 10, found {:g}", factor));
+}
+
+// Checks the format. A CSV table has one kind of rows.
+void check_format(const SimulateOptions& options, OutputFormat format) {
+  options.emit.check(format);
+  if (options.explain && format == OutputFormat::json) {
+    fail_input({}, "--explain prints text, not JSON", "leave out --format json");
+  }
+  if (format != OutputFormat::csv) return;
+  if (options.explain) fail_input({}, "--explain prints text, not CSV", "leave out --format csv");
+  if (options.samples) {
+    fail_input({}, "--samples adds percentiles, causes and ranks, which are no table", "use --format json");
+  }
+}
+
+// Removes notes on perturbations: one iteration ignores the values that are drawn for many.
+void leave_out_perturbations(std::vector<std::string>& notes) {
+  std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
+}
+
+CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
+                            const std::optional<SpreadOptions>& sampling) {
+  std::vector<JobAmong> jobs;
+  for (const NamedJob& job : file.jobs) jobs.push_back({job.job(), job.start_s});
+  if (!options.links.empty()) check_network(file.cluster);
+  const JointSimulation simulation = simulate_together(jobs, file.iterations, lowering);
+  NetworkUse links = network_use(simulation, file.names());
+  if (!options.trace.empty()) write_trace(options.trace, file, simulation, links);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation, links);
+  if (!options.links.empty()) {
+    links = whole_network_use(simulation, file.names(), lowering);
+    write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
+  }
+  if (!options.report.empty()) {
+    const std::string explanation = explained_jobs(file, jobs, simulation, links, lowering);
+    write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, explanation)));
+  }
+  CommandOutput output;
+  const OutputFormat format = format_or_csv_choice(options.format);
+  const bool json = format == OutputFormat::json;
+  std::optional<JointSpread> spread;
+  if (sampling) spread = sample_together(jobs, file.iterations, *sampling);
+  if (format == OutputFormat::csv) {
+    output.text = csv_of_json(jobs_json(file, simulation, links)["jobs"]);
+  } else if (json) {
+    nlohmann::ordered_json out = jobs_json(file, simulation, links);
+    if (spread) out["spread"] = jobs_spread_json(file, *spread);
+    output.text = printed_json(std::move(out));
+  } else {
+    output.text = jobs_text(file, simulation);
+    if (options.explain) output.text += "\n" + explained_jobs(file, jobs, simulation, links, lowering);
+    if (spread) output.text += "\n" + jobs_spread_text(file, *spread);
+  }
+  for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
+    const IterationResult& alone = simulation.jobs[i].alone;
+    if (alone.fits) continue;
+    output.complaint = fmt::format("out of memory: {}: {}\n  {}", file.jobs[i].name, memory_shortage_text(alone),
+                                   memory_remedies(jobs[i].job, alone));
+    output.status = kStatusInfeasible;
+  }
+  return output;
+}
+
+}  // namespace
+
+CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  SimulateOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_or_csv_choice(options.format);
+  const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
+  check_format(options, format);
+
+  const std::optional<SpreadOptions> sampling = sampling_of(options);
+  const std::optional<double> factor = factor_of(options);
+  const ScenarioSources sources(data_folders(options.data));
+  const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
+  if (!options.chakra_ranks.empty() && options.chakra.empty()) {
+    fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
+  }
+  if (has_jobs(document)) {
+    refuse_of_several_jobs(options);
+    if (factor) fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
+    JobsFile file = read_jobs(document, sources);
+    note_what_is_idle(file, sampling.has_value());
+    return simulate_jobs(file, options, lowering, sampling);
+  }
+  const Scenario scenario = parse_scenario(document, sources);
+  if (!options.links.empty()) check_network(scenario.job.cluster);
+  const Simulation simulation = simulate(scenario.job, lowering);
+  if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
+  if (!options.memory_snapshot.empty()) write_memory_snapshot(options.memory_snapshot, simulation);
+  if (!options.chakra.empty()) write_chakra_files(options.chakra, options.chakra_ranks, scenario, simulation);
+
+  std::optional<NetworkUse> links;
+  if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);
+
+  std::optional<Sensitivity> gains;
+  if (factor) gains = sensitivity(simulation, *factor, lowering);
+  std::optional<Spread> spread;
+  if (sampling) spread = sample_iterations(scenario.job, *sampling);
+  CommandOutput output;
+  const bool as_usual = !lowering.unfolded && !lowering.operators;
+  std::vector<std::string> notes =
+      notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
+  if (spread) leave_out_perturbations(notes);
+  const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
+  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
+  if (!options.report.empty()) {
+    nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
+    data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
+    write_text_file(options.report, page_of(data));
+  }
+  switch (format) {
+    case OutputFormat::json:
+      output.text = printed_json(json_report(simulation, notes, {links, spread, gains}, surroundings));
+      break;
+    case OutputFormat::csv:
+      output.text = csv_report(simulation, gains, surroundings);
+      break;
+    case OutputFormat::text:
+      output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
+  }
+  if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources, document);
+  if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
+  if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
+  complain_of_memory(scenario.job, simulation.result, output);
+  complain_of_assertions(asserted, output);
+  return output;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,64 @@
+#include "cli/sweep_points.hpp"
+
+#include "base/units.hpp"
+#include "report/text_table.hpp"
+#include "simulation/figures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+std::string value_text(const AxisTable& axis, std::size_t index) {
+  switch (axis.type) {
+    case AxisType::integer:
+      return std::to_string(axis.integers[index]);
+    case AxisType::number:
+      return fmt::format("{}", axis.numbers[index]);
+    case AxisType::boolean:
+      return axis.booleans[index] != 0 ? "true" : "false";
+    case AxisType::text:
+      break;
+  }
+  return axis.texts[index];
+}
+
+// Returns "tensor" for strategy.tensor: users know the sections.
+std::string short_key(const std::string& key) { return key.substr(key.find('.') + 1); }
+
+constexpr std::string_view kFigures[] = {"iteration_time_s", "iteration_time_low_s",    "iteration_time_high_s",
+                                         "tflops_per_gpu",   "hardware_tflops_per_gpu", "memory_peak_bytes"};
+
+std::vector<std::string> point_cells(const SweepTable& table, std::size_t row) {
+  std::vector<std::string> cells;
+  for (const AxisTable& axis : table.axes) cells.push_back(value_text(axis, axis.index_at(table.point(row))));
+  const std::vector<std::string>& keys = point_figure_keys();
+  for (const std::string_view key : kFigures) {
+    const auto column = std::find(keys.begin(), keys.end(), key) - keys.begin();
+    const double number = table.figures(row)[static_cast<std::size_t>(column)];
+    cells.push_back(std::isnan(number) ? "-" : format(number, unit_of_key(key)));
+  }
+  cells.push_back(table.status(row) == PointStatus::ok ? "" : std::string(name_of(table.status(row))));
+  return cells;
+}
+
+}  // namespace
+
+std::string points_text(const SweepTable& table) {
+  TextTable out(std::string(table.axes.size() + std::size(kFigures), 'r') + 'l');
+  std::vector<std::string> heading;
+  for (const AxisTable& axis : table.axes) heading.push_back(short_key(axis.key));
+  for (const std::string_view key : kFigures) heading.push_back(iteration_figure(key).label);
+  out.add_row(std::move(heading));
+  std::vector<std::size_t> rows(table.rows());
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return table.point(a) < table.point(b); });
+  for (const std::size_t row : rows) out.add_row(point_cells(table, row));
+  return "\n" + out.text();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,243 @@
+#include "base/csv.hpp"
+#include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "base/text.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
+#include "cli/options.hpp"
+#include "page/page_data.hpp"
+#include "recording/recording_files.hpp"
+#include "report/recording_comparison_report.hpp"
+#include "report/reliability_svg.hpp"
+#include "report/trace_comparison_report.hpp"
+#include "report/validation_markdown.hpp"
+#include "report/validation_report.hpp"
+#include "validation/validate_runs.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::string format;
+  std::string out;
+  std::string report;
+  std::string ranges;
+  std::string tiers;
+  int worst = 0;
+  int line = 0;
+  std::string map;
+  std::string data;
+};
+
+// Return paths next to the report: of its plots, and of the reasons of errors, which are read if the file is there.
+std::filesystem::path plot_beside(std::filesystem::path report) { return report.replace_extension(".svg"); }
+std::filesystem::path ranges_plot_beside(const std::filesystem::path& report) {
+  return report.parent_path() / (report.stem().string() + "-ranges.svg");
+}
+std::filesystem::path findings_beside(const std::filesystem::path& report) {
+  return report.parent_path() / "findings.yaml";
+}
+
+// True if the report is a page. A page holds its plots; a report in Markdown has them next to it.
+bool is_page(const std::filesystem::path& report) { return report.extension() == ".html"; }
+
+CommandSyntax syntax_for(ValidateOptions& options) {
+  CommandSyntax syntax(
+      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE [OPTION]...",
+      "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
+      "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
+      "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
+      "`mirfak list words` prints the words, and NAME.map.yaml beside NAME.csv adds more.\n"
+      "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
+      "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ. A trace of "
+      "PyTorch's\n"
+      "profiler or Nsight Systems is compared by class of kernel, stream and path of its rank, step by step "
+      "on "
+      "average.");
+  syntax.operands = &options.files;
+  auto add = syntax.options.add_options();
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
+                  "write a row per run, or per task: predicted, measured, error");
+  syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
+                  "write an error report and its plots (SVG), with reasons from findings.yaml beside it; or a page "
+                  "(REPORT.html)");
+  syntax.add_file(
+      FileRole::output, "ranges", options.ranges, "RANGES.yaml",
+      "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
+      "by a fit to the others");
+  add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
+      "which graded rows count; rows without a tier always do");
+  add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
+      "how many of the worst rows, or operators, to list");
+  add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
+      "print only how the row at this line is read, and the scenario it becomes");
+  syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
+                  "read the tables by this mapping file before the common vocabulary");
+  add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and validate/published/");
+  syntax.more_files = [&](std::vector<FileArgument>& files) {
+    if (options.report.empty() || is_page(options.report)) return;
+    files.push_back({FileRole::output, "the plot of --report", plot_beside(options.report)});
+    files.push_back({FileRole::output, "the plot of ranges of --report", ranges_plot_beside(options.report)});
+    files.push_back({FileRole::input, "the findings of --report", findings_beside(options.report)});
+  };
+  return syntax;
+}
+
+void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
+  const std::filesystem::path report = options.report;
+  if (is_page(report)) {
+    write_text_file(report, page_of(validation_page_data(tables, options.tiers)));
+    return;
+  }
+  const std::filesystem::path plot = plot_beside(report);
+  const std::filesystem::path findings = findings_beside(report);
+  const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
+  const std::filesystem::path ranges_plot = ranges_plot_beside(report);
+  const ReportPlots plots{plot.filename().string(), ranges_plot.filename().string()};
+  const std::vector<Reliability> reliability = reliability_of_tables(tables);
+  write_text_file(plot, validation_plot(tables));
+  if (!reliability.empty()) write_text_file(ranges_plot, reliability_svg(reliability));
+  write_text_file(report, validation_markdown(tables, found, plots));
+}
+
+constexpr double kRangeLevel = 0.8;  // share of the measurements that lie in their ranges
+constexpr int kOwnRuns = 3;          // number of own runs whose prediction of other runs is judged
+
+constexpr const char* kNothingOfOwnRuns =
+    "\nWhat own runs are weighed against cannot be told: that needs three tables with four runs and more on one type "
+    "of "
+    "nodes\nunder one framework\n";
+
+constexpr const char* kNothingOfMemory =
+    "\nRanges of peak memory cannot be told: two tables have to state what was allocated\n";
+
+struct FittedRanges {
+  std::string file;
+  std::string text;  // reliability of the ranges, for people
+};
+
+FittedRanges fitted_ranges(const std::string& tiers, const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs = all_runs(tables);
+  std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
+  const auto scored = std::count_if(runs.begin(), runs.end(), [](const ValidatedRun& run) { return run.scored(); });
+  const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel);
+  const std::string source =
+      fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
+  const std::optional<SpreadOfTables> own = spread_of_tables(runs, kRangeLevel, kOwnRuns);
+  const std::optional<MemoryRanges> memory = fit_memory_ranges(runs, kRangeLevel);
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source) +
+              (memory ? memory_ranges_yaml(*memory) : "") + (own ? own_runs_yaml(*own) : ""),
+          "\n" + ranges_text(left_out) + (memory ? memory_ranges_text(memory->left_out) : kNothingOfMemory) +
+              (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
+}
+
+// Returns the scenario of a row, after comments on how the row was read.
+CommandOutput row_at(const ValidationTable& table, int line) {
+  for (const ValidatedRun& run : table.runs) {
+    if (run.run.where.line != line) continue;
+    std::string text = fmt::format("# {}\n", run.run.where.text());
+    std::istringstream reading(run.reading);
+    for (std::string each; std::getline(reading, each);) text += "# " + each + "\n";
+    if (!run.assumed.empty()) text += "# assumed, so that it fits: " + run.assumed + "\n";
+    if (run.skipped.empty() || run.refusal == std::nullopt) text += run.scenario;
+    if (run.skipped.empty()) return {text, {}};
+    return {text, fmt::format("{}: {}\n", (run.refusal ? run.refusal->where : run.run.where).text(), run.skipped),
+            kStatusInfeasible};
+  }
+  fail_input({table.name, line, 0}, "no row of the table begins at this line");
+}
+
+bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".h5"; }
+
+// Compares a prediction with a profiler's recording of one rank.
+CommandOutput compare_recording(const ValidateOptions& options, OutputFormat format) {
+  if (!options.out.empty()) {
+    fail_input({}, "--out writes a row per task, and a profiler's recording has no tasks of the prediction",
+               "use --format json");
+  }
+  const TraceFile predicted = read_trace(options.files[0]);
+  const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
+  const RecordingComparison comparison =
+      compare_with_recording(predicted, read_recording(options.files[1], classes), classes);
+  if (!options.report.empty()) {
+    fail_input({}, "--report is a page of two traces with the same tasks, and a profiler's recording has its own",
+               "use --format json");
+  }
+  if (format == OutputFormat::text) return {recording_comparison_text(comparison), {}};
+  return {printed_json(recording_comparison_json(comparison)), {}};
+}
+
+CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
+  if (!options.ranges.empty() || options.line > 0) {
+    fail_input({}, "--ranges and --line are for tables of runs");
+  }
+  if (!options.report.empty() && !is_page(options.report)) {
+    fail_input({}, "--report in Markdown is for tables of runs, and of traces it is a page",
+               "give it a name that ends in .html");
+  }
+  if (options.files.size() == 2 && is_trace(options.files[0]) && is_recording_file(options.files[1])) {
+    return compare_recording(options, format);
+  }
+  if (options.files.size() != 2 || !is_trace(options.files[0]) || !is_trace(options.files[1])) {
+    fail_input({}, "traces are compared in pairs",
+               "give PREDICTED.h5 MEASURED.h5, or PREDICTED.h5 TRACE, and nothing else");
+  }
+  const TraceFile predicted = read_trace(options.files[0]);
+  const TraceFile measured = read_trace(options.files[1]);
+  const TraceComparison comparison = compare_traces(predicted, measured);
+  if (!options.out.empty()) write_text_file(options.out, comparison_csv(predicted, measured));
+  if (!options.report.empty()) write_text_file(options.report, page_of(traces_page_data(comparison)));
+  return {format == OutputFormat::json ? printed_json(comparison_json(comparison))
+                                       : comparison_text(comparison, options.worst),
+          {}};
+}
+
+}  // namespace
+
+CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+  ValidateOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  if (options.worst < 0) fail_input({}, fmt::format("--worst: expected 0 or more, found {}", options.worst));
+  if (std::any_of(options.files.begin(), options.files.end(), is_trace)) return compare(options, format);
+  const DataFolders folders = data_folders(options.data);
+
+  const RunMappings mappings = RunMappings::from_folder(mapping_folder(options.data));
+  check_tiers("--tiers", options.tiers, mappings.vocabulary());
+  std::optional<RunMapping> own;
+  if (!options.map.empty()) own = mappings.own(options.map);
+
+  std::vector<ValidationTable> tables;
+  for (const std::string& file : options.files) {
+    CsvTable table = CsvTable::from_file(file);
+    if (options.line > 0) table = table.only_line(options.line);
+    tables.push_back({std::filesystem::path(file).stem().string(),
+                      validate_runs(table, mappings, folders, own ? &*own : nullptr, !options.ranges.empty())});
+    if (options.line > 0) return row_at(tables.front(), options.line);
+  }
+  FittedRanges ranges;  // fitted before anything is written, as fitting may fail
+  if (!options.ranges.empty()) ranges = fitted_ranges(options.tiers, tables);
+  if (!options.report.empty()) write_report(options, tables);
+  if (!options.ranges.empty()) write_text_file(options.ranges, ranges.file);
+  if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));
+  CommandOutput output;
+  output.text = format == OutputFormat::json ? printed_json(validation_json(tables, options.tiers))
+                                             : validation_text(tables, options.tiers, options.worst) + ranges.text;
+  return output;
+}
+
+}  // namespace mirfak

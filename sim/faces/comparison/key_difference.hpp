@@ -1,0 +1,24 @@
+#pragma once
+
+#include "scenario/scenario.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A key that has different values in two scenarios, or that only one of them has.
+struct KeyDifference {
+  std::string key;               // "strategy.tensor", "cluster.nodes[0].count"
+  std::optional<std::string> a;  // value as YAML on one line; absent: this scenario does not have the key
+  std::optional<std::string> b;
+
+  friend bool operator==(const KeyDifference&, const KeyDifference&) = default;
+};
+
+// Returns the differences between the resolved scenarios, so that a default that is written out is no difference: first
+// the keys of `a` in their order, then the keys that only `b` has.
+std::vector<KeyDifference> key_differences(const Scenario& a, const Scenario& b);
+
+}  // namespace mirfak

@@ -1,0 +1,267 @@
+#include "page/figure_reasons.hpp"
+
+#include "base/units.hpp"
+#include "report/explain_text.hpp"
+#include "simulation/figures.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kPassesSection = "Passes on";
+constexpr const char* kExchangeSection = "Between stages";
+constexpr const char* kIterationSection = "The iteration";
+constexpr const char* kRangeSection = "The range of the iteration";
+constexpr const char* kMemorySection = "Memory, power and price";
+constexpr const char* kScenarioSection = "The scenario";
+
+class FigureReasons {
+ public:
+  explicit FigureReasons(const Simulation& simulation) : simulation_(simulation), result_(simulation.result) {}
+
+  Json json() {
+    add_times();
+    add_rates();
+    add_flop();
+    add_memory();
+    add_energy();
+    add_facility();
+    add_costs();
+    add_training();
+    add_activities();
+    return std::move(out_);
+  }
+
+ private:
+  // Adds a figure with its meaning, its formula with the numbers of this iteration, and the sections to read on.
+  Json& add(std::string_view key, const std::string& formula, const std::vector<std::string>& see = {}) {
+    return put(std::string(key), iteration_figure(key).meaning, formula, see);
+  }
+  Json& put(const std::string& key, const std::string& meaning, const std::string& formula,
+            const std::vector<std::string>& see) {
+    Json& entry = out_[key] = {{"meaning", meaning}};
+    if (!formula.empty()) entry["formula"] = formula;
+    entry["see"] = see;
+    return entry;
+  }
+
+  static void add_source(Json& entry, const std::string& what, const std::string& source) {
+    if (source.empty()) return;
+    const std::string text = what + ": " + source;
+    Json& sources = entry["sources"];
+    if (std::find(sources.begin(), sources.end(), text) == sources.end()) sources.push_back(text);
+  }
+
+  std::string time() const { return format_seconds(result_.iteration_time_s); }
+
+  // Returns the activities as a sum: "GEMM 1.20 s + bubble 300 ms".
+  std::string sum_of(bool (*wanted)(Activity)) const {
+    std::string text;
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      const auto activity = static_cast<Activity>(i);
+      if (result_.activity_s[i] <= 0 || !wanted(activity)) continue;
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : " + ", name_of(activity), format_seconds(result_.activity_s[i]));
+    }
+    return text.empty() ? "0 s" : text;
+  }
+
+  void add_times() {
+    add("iteration_time_s", sum_of([](Activity) { return true; }) + " = " + time(),
+        {kIterationSection, kPassesSection, kExchangeSection, kRangeSection});
+    if (result_.iteration_time_high_s > 0) {
+      add("iteration_time_low_s", "", {kRangeSection});
+      add("iteration_time_high_s", "", {kRangeSection});
+    }
+    add("bubble_fraction",
+        fmt::format("{} / {} = {}", format_seconds(result_.bubble_fraction * result_.iteration_time_s), time(),
+                    format_percent(result_.bubble_fraction)),
+        {kIterationSection});
+    add("gpu_of_others_s", "");
+    add("exposed_communication_s", sum_of([](Activity activity) {
+          return activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication;
+        }),
+        {kExchangeSection});
+    add("events",
+        fmt::format("of {} tasks on {} simulated ranks", format_count(static_cast<double>(simulation_.program.size())),
+                    simulation_.program.ranks.size()));
+    put("wall_time_s", "What the simulation itself took on this machine.", "", {});
+  }
+
+  void add_rates() {
+    const std::string tokens = format_count(result_.tokens_per_s * result_.iteration_time_s);
+    add("tokens_per_s", fmt::format("{} tokens / {} = {}", tokens, time(), format_count(result_.tokens_per_s)),
+        {kScenarioSection});
+    add("tokens_per_s_per_gpu", fmt::format("{} / {} GPUs = {}", format_count(result_.tokens_per_s), result_.gpus,
+                                            format_count(result_.tokens_per_s_per_gpu)));
+    add("gpus", "", {kScenarioSection});
+    const auto add_tflops = [&](std::string_view key, double flop, double tflops) {
+      add(key, fmt::format("{} / {} / {} GPUs = {} TFLOP/s", format_flop(flop), time(), result_.gpus,
+                           format_number(tflops)));
+    };
+    add_tflops("tflops_per_gpu", result_.model_flop, result_.tflops_per_gpu);
+    add_tflops("hardware_tflops_per_gpu", result_.hardware_flop, result_.hardware_tflops_per_gpu);
+  }
+
+  void add_flop() {
+    const auto add_share = [&](std::string_view key, double flop, double share) {
+      if (share <= 0) return;
+      const double peak = flop / share / result_.iteration_time_s;
+      Json& entry = add(key, fmt::format("{} / ({} x {}/s) = {}", format_flop(flop), time(), format_flop(peak),
+                                         format_percent(share)));
+      for (const NodeGroup& group : simulation_.job.cluster.groups()) {
+        const auto found = group.hardware.gpu.peak_flops.find(simulation_.job.precision());
+        if (found == group.hardware.gpu.peak_flops.end()) continue;
+        add_source(entry, fmt::format("peak of {}, {}/s", group.hardware.gpu.name, format_flop(found->second.value)),
+                   found->second.source);
+      }
+    };
+    add_share("mfu", result_.visible_flop, result_.mfu);
+    add_share("hfu", result_.executed_flop, result_.hfu);
+    for (const char* key : {"model_flop", "hardware_flop", "visible_flop", "executed_flop"}) {
+      add(key, "", {kPassesSection});
+    }
+  }
+
+  void add_memory() {
+    const StageMemory& memory = result_.stages[result_.fullest_plan].memory;
+    std::string parts;
+    for (const MemoryPart& part : memory_parts()) {
+      const double bytes = memory.peak.*part.bytes;
+      if (bytes > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", part.name, format_bytes(bytes));
+    }
+    add("memory_peak_bytes",
+        fmt::format("stage {}: {} = {}", result_.fullest_stage, parts, format_bytes(memory.peak.total())),
+        {kMemorySection});
+    add("memory_peak_low_bytes", "", {kMemorySection});
+    add("memory_peak_high_bytes", "", {kMemorySection});
+    Json& capacity = add("memory_capacity_bytes", "", {kMemorySection});
+    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
+      add_source(capacity, "memory of " + group.hardware.gpu.name, group.hardware.gpu.memory_bytes.source);
+    }
+    add("memory_headroom",
+        fmt::format("1 - {} / {}", format_bytes(memory.peak.total()), format_bytes(memory.capacity)));
+    add("fits", "");
+  }
+
+  void add_energy() {
+    Json& energy =
+        add("energy_j",
+            fmt::format("{} x {} = {}", format_watts(result_.average_power_w), time(), format_joules(result_.energy_j)),
+            {kMemorySection});
+    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
+      const GpuSpec& gpu = group.hardware.gpu;
+      add_source(energy, fmt::format("power of {}, computing, {}", gpu.name, format_watts(gpu.tdp_w.value)),
+                 gpu.tdp_w.source);
+      add_source(energy, fmt::format("power of {}, waiting, {}", gpu.name, format_watts(gpu.blocked_w.value)),
+                 gpu.blocked_w.source);
+    }
+    add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()), {kMemorySection});
+  }
+
+  void add_facility() {
+    const Facility& facility = simulation_.job.cluster.facility();
+    if (!facility.asked) return;
+    add("machine_energy_j",
+        fmt::format("{} + {} x ({} hosts + {} network) = {}", format_joules(result_.energy_j), time(),
+                    format_watts(simulation_.job.cluster.host_power_w()), format_watts(facility.network_power_w),
+                    format_joules(result_.machine_energy_j)));
+    add("facility_energy_j",
+        fmt::format("{} x {:g} + {} x {} = {}", format_joules(result_.machine_energy_j), facility.pue,
+                    format_watts(facility.cooling_power_w), time(), format_joules(result_.facility_energy_j)));
+    if (facility.carbon.known()) {
+      Json& co2 = add("co2_kg", fmt::format("{} x {:.0f} g/kWh = {}", format_watt_hours(result_.facility_energy_j),
+                                            facility.carbon.mean(), format_kilograms(result_.co2_kg)));
+      add_source(co2, "intensity", facility.carbon.source());
+    }
+    add("embodied_co2_kg",
+        fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years));
+  }
+
+  void add_costs() {
+    if (!result_.priced) {
+      put("cost_usd_per_iteration", simulation_.job.cluster.missing_prices(), "", {});
+      return;
+    }
+    std::string formula;
+    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
+      formula += fmt::format("{}{} GPUs x {} an hour", formula.empty() ? "" : " + ",
+                             group.count * group.hardware.spec.gpus, format_price(group.price->usd_per_gpu_hour.value));
+    }
+    Json& cost = add("cost_usd_per_iteration",
+                     fmt::format("({}) x {} = {}", formula, time(), format_usd(result_.cost_usd)), {kMemorySection});
+    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
+      add_source(cost, "price of " + group.hardware.gpu.name + ", " + group.price->origin(),
+                 group.price->usd_per_gpu_hour.source);
+    }
+  }
+
+  void add_training() {
+    if (result_.training_time_s <= 0) return;
+    const std::string iterations = format_count(result_.training_time_s / result_.iteration_time_s);
+    add("training_time_s",
+        fmt::format("{} iterations x {} = {}", iterations, time(), format_seconds(result_.training_time_s)));
+    add("training_iterations", "");
+    add("training_energy_j", fmt::format("{} x {}", iterations, format_joules(result_.energy_j)));
+    if (!result_.priced) return;
+    add("training_cost_usd",
+        fmt::format("{} x {} = {}", iterations, format_usd(result_.cost_usd), format_usd(result_.training_cost_usd)));
+  }
+
+  void add_activities() {
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      const auto activity = static_cast<Activity>(i);
+      const std::string key = fmt::format("{}_s", key_of(activity));
+      const bool exchange = activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication;
+      const bool waiting = activity == Activity::bubble;
+      put("activities." + key, iteration_figure(key).meaning,
+          fmt::format("{} / {} = {} of the iteration", format_seconds(result_.activity_s[i]), time(),
+                      format_percent(result_.activity_s[i] / result_.iteration_time_s)),
+          {waiting ? kIterationSection : kPassesSection, exchange ? kExchangeSection : kIterationSection});
+    }
+  }
+
+  const Simulation& simulation_;
+  const IterationResult& result_;
+  Json out_ = Json::object();
+};
+
+}  // namespace
+
+nlohmann::ordered_json explanation_sections(const std::string& text) {
+  Json out = Json::array();
+  std::istringstream lines(text);
+  std::string section;
+  const auto end_section = [&] {
+    if (out.empty()) return;
+    while (section.ends_with('\n')) section.pop_back();
+    out.back()["text"] = section;
+  };
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.front() != ' ') {
+      end_section();
+      out.push_back({{"title", line}});
+      section.clear();
+    } else if (!line.empty() || !section.empty()) {
+      section += line + '\n';
+    }
+  }
+  end_section();
+  return out;
+}
+
+nlohmann::ordered_json explanation_of(const Scenario& scenario, const Simulation& simulation) {
+  return {{"figures", FigureReasons(simulation).json()},
+          {"sections", explanation_sections(explain_text(scenario, simulation))}};
+}
+
+}  // namespace mirfak

@@ -1,0 +1,174 @@
+#include "page/page_data.hpp"
+
+#include "page/figure_reasons.hpp"
+#include "page/page.hpp"
+#include "page/pass_timeline.hpp"
+#include "page/training_reasons.hpp"
+#include "report/job_text.hpp"
+#include "report/result_json.hpp"
+#include "report/search_json.hpp"
+#include "report/search_text.hpp"
+#include "report/summary_text.hpp"
+#include "report/timeline_text.hpp"
+#include "simulation/long_iteration.hpp"
+#include "simulation/replica_labels.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kWorstRows = 10;  // worst rows in the text of a validation
+
+Json page_data(const char* kind, const std::string& title, Json result, std::string text) {
+  return {{"kind", kind}, {"title", title}, {"result", std::move(result)}, {"text", std::move(text)}};
+}
+
+// Returns the simulated job in words.
+Json facts_of(const std::string& scenario, const Job& job, const std::string& microbatches) {
+  return Json::array({Json::array({"scenario", scenario}), Json::array({"model", model_text(job.model)}),
+                      Json::array({"cluster", cluster_text(job.cluster)}),
+                      Json::array({"strategy", strategy_text(job)}),
+                      Json::array({"batch", sequences_text(job.training) + microbatches}),
+                      Json::array({"framework", fmt::format("{}, {}", job.framework.name, job.training.precision)})});
+}
+
+// Adds the words and the scenario of each strategy, and the scenario that was searched.
+void add_strategies(const SearchScenario& search, std::span<const SimulatedStrategy> strategies, Json& out) {
+  out["range_level"] = search.job.ranges.level;
+  Json& names = out["names"] = Json::array();
+  Json& scenarios = out["scenarios"] = Json::array();
+  for (const SimulatedStrategy& strategy : strategies) {
+    names.push_back(strategy_text(strategy.found.job));
+    scenarios.push_back(found_scenario(search, strategy.found.job));
+  }
+  out["scenario"] = search.resolved;
+}
+
+std::string failure_text(const SearchFailure& failure) {
+  return fmt::format("No strategy was found: {}; {}", failure.reason, failure.hint);
+}
+
+// Returns the sections on the network alone: each job's own explanation stands at the job.
+Json network_sections(const std::string& explanation) {
+  return explanation_sections(explanation.substr(0, explanation.find("\nThe job ")));
+}
+
+std::string title_of(const char* what, const Job& job) {
+  return fmt::format("{}{} on {}", what, job.model.name, cluster_text(job.cluster));
+}
+
+}  // namespace
+
+nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
+                                            std::span<const std::string> notes, double wall_time_s) {
+  require_whole(simulation, "a page");
+  const Job& job = simulation.job;
+  Json out = page_data(
+      "simulate", title_of("", job), result_json(simulation, wall_time_s, notes),
+      summary_text(scenario, simulation, notes) + "\n" + timeline_text(simulation.program, simulation.timeline, {}));
+  out["facts"] = facts_of(scenario.name, job, ": " + microbatches_text(simulation));
+  out["range_level"] = job.ranges.level;
+  out["timeline"] = pass_timeline(simulation);
+  out["explanation"] = explanation_of(scenario, simulation);
+  out["scenario"] = scenario.resolved;
+  return out;
+}
+
+nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
+                                      const std::string& network) {
+  Json out = page_data("jobs", fmt::format("{} jobs on {}", file.jobs.size(), cluster_text(file.cluster)),
+                       jobs_json(file, simulation, links), jobs_text(file, simulation));
+  out["facts"] =
+      Json::array({Json::array({"scenario", file.name}), Json::array({"cluster", cluster_text(file.cluster)})});
+  out["network"] = network_sections(network);
+  Json& jobs = out["jobs"] = Json::array();
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    const JobAmongOthers& among = simulation.jobs[i];
+    Simulation beside = simulation.alone[i];
+    beside.timeline = simulation.iteration_of(i, static_cast<std::size_t>(among.first));
+    beside.result = among.together;
+    const Scenario& scenario = file.jobs[i].scenario;
+    jobs.push_back({{"facts", facts_of(scenario.name, scenario.job, ": " + microbatches_text(beside))},
+                    {"range_level", scenario.job.ranges.level},
+                    {"timeline", pass_timeline(beside)},
+                    {"explanation", explanation_of(scenario, beside)}});
+  }
+  out["scenario"] = file.text;
+  return out;
+}
+
+nlohmann::ordered_json search_page_data(const SearchReport& report, double wall_time_s) {
+  Json out = page_data("search", title_of("Strategies for ", report.scenario.job), search_json(report, wall_time_s),
+                       search_text(report));
+  add_strategies(report.scenario, report.outcome.strategies, out);
+  if (report.outcome.strategies.empty()) out["failure"] = failure_text(search_failure(report));
+  return out;
+}
+
+nlohmann::ordered_json plan_page_data(const PlanReport& report, double wall_time_s) {
+  Json out = page_data("plan", title_of("Alpa's plans for ", report.scenario.job), plan_json(report, wall_time_s),
+                       plan_text(report));
+  add_strategies(report.scenario, outcome_of(report.outcome).strategies, out);
+  if (report.outcome.plans.empty()) out["failure"] = failure_text(plan_failure(report));
+  return out;
+}
+
+nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s) {
+  const Scenario& scenario = report.scenario;
+  const TrainingPrediction& prediction = report.prediction;
+  Json out = page_data("train", title_of("The training of ", scenario.job), train_json(report, wall_time_s),
+                       train_text(report));
+  out["facts"] = facts_of(scenario.name, scenario.job, "");
+  Json& finish = out["finish"] = Json::array();
+  for (const FinishShare& share : prediction.estimate.finish_shares) {
+    finish.push_back(Json::array({share.share, share.finish_s}));
+  }
+  out["explanation"] = training_explanation(report);
+  if (!prediction.median_run.empty()) out["timeline"] = run_timeline(prediction);
+  out["scenario"] = scenario.resolved;
+  return out;
+}
+
+nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double wall_time_s) {
+  Json out = page_data("frontier", "Time-energy frontier", frontier_json(report, wall_time_s), frontier_text(report));
+  Json& clocks = out["clocks"] = Json::array();
+  for (const StragglerPlan& plan : report.frontier.plans) {
+    clocks.push_back(clock_timeline(report.clocked, plan.executed));
+  }
+  return out;
+}
+
+nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Comparison& comparison) {
+  Json out =
+      page_data("compare", "Options compared", comparison_json(file, comparison), comparison_text(file, comparison));
+  out["question"] = comparison_question(file, comparison);
+  for (const OptionResult& row : comparison.rows) {
+    if (!row.scenario) continue;
+    const Job& job = row.scenario->job;
+    out["facts"] = Json::array(
+        {Json::array({"model", model_text(job.model)}), Json::array({"batch", sequences_text(job.training)})});
+    break;
+  }
+  return out;
+}
+
+nlohmann::ordered_json validation_page_data(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  return page_data("validate", "Predictions and measurements", validation_json(tables, tiers),
+                   validation_text(tables, tiers, kWorstRows));
+}
+
+nlohmann::ordered_json traces_page_data(const TraceComparison& comparison) {
+  return page_data("traces", fmt::format("{} against {}", comparison.predicted, comparison.measured),
+                   comparison_json(comparison), comparison_text(comparison, kWorstRows));
+}
+
+std::string page_of(const nlohmann::ordered_json& data) {
+  return page_html(data.at("title").get<std::string>(), data.at("kind").get<std::string>(), data);
+}
+
+}  // namespace mirfak

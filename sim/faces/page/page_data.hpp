@@ -1,0 +1,46 @@
+#pragma once
+
+#include "report/comparison_report.hpp"
+#include "report/frontier_report.hpp"
+#include "report/jobs_report.hpp"
+#include "report/plan_report.hpp"
+#include "report/search_report.hpp"
+#include "report/trace_comparison_report.hpp"
+#include "report/train_report.hpp"
+#include "report/validation_report.hpp"
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Data that `mirfak.show` draws (README.md of this folder): `kind`, `title`, `result` (the object that --format json
+// prints), and further keys for the views. `text`, the output of the command, is for pages without scripts.
+// `wall_time_s`: seconds of the command until now.
+
+// Data of a page of one simulation. `notes`: notes on the scenario.
+nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
+                                            std::span<const std::string> notes, double wall_time_s);
+// Data of a page of several jobs. `network`: jobs_explanation(), of which the page takes the part on all jobs.
+nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
+                                      const std::string& network);
+nlohmann::ordered_json search_page_data(const SearchReport& report, double wall_time_s);
+// Data of a page of Alpa's plans.
+nlohmann::ordered_json plan_page_data(const PlanReport& report, double wall_time_s);
+nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s);
+nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double wall_time_s);
+nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Comparison& comparison);
+nlohmann::ordered_json validation_page_data(const std::vector<ValidationTable>& tables, const std::string& tiers);
+// Data of a page that compares a predicted trace with a measured one.
+nlohmann::ordered_json traces_page_data(const TraceComparison& comparison);
+
+// Returns the page of `data`: page_html() with the title and kind of `data`.
+std::string page_of(const nlohmann::ordered_json& data);
+
+}  // namespace mirfak

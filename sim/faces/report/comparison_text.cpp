@@ -1,0 +1,117 @@
+#include "base/units.hpp"
+#include "report/comparison_report.hpp"
+#include "report/job_text.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// Returns a figure with its range: "60.1 (55.1 to 70.9)".
+template <typename Format>
+std::string figure_text(const RangedFigure& figure, const Format& format) {
+  std::string value = format(figure.value);
+  if (figure.low == figure.high) return value;
+  std::string low = format(figure.low);
+  const std::string high = format(figure.high);
+  const std::size_t unit = low.find(' ');
+  if (unit != std::string::npos && high.ends_with(low.substr(unit))) low.resize(unit);
+  return fmt::format("{} ({} to {})", value, low, high);
+}
+
+std::string days_text(double seconds) { return format_number(seconds / kSecondsPerDay); }
+
+std::string energy_text(const OptionResult& row, bool mixed) {
+  const bool of_facility = row.facility_j.has_value();
+  return format_watt_hours((of_facility ? *row.facility_j : row.energy_j).value) + (mixed && !of_facility ? "*" : "");
+}
+
+bool any_runs(const Comparison& comparison, bool (*has)(const OptionResult&)) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                     [has](const OptionResult& row) { return row.runs() && has(row); });
+}
+
+std::string place_of(std::size_t i, const OptionResult& row) {
+  return fmt::format("{}{}", row.ties_with_first ? "=" : "", i + 1);
+}
+
+// Returns the words for a row that is done in time, surely or maybe, or too late.
+std::string in_time_text(const OptionResult& row) {
+  if (!row.in_time) return "TOO LATE";
+  return row.surely_in_time ? "yes" : "maybe";
+}
+
+std::string rows_text(const ComparisonFile& file, const Comparison& comparison) {
+  const bool dated = file.sizing.finish_by.has_value();
+  const bool limited = file.sizing.deadline_s > 0;
+  const bool facility = any_runs(comparison, [](const OptionResult& row) { return row.facility_j.has_value(); });
+  const bool bare = any_runs(comparison, [](const OptionResult& row) { return !row.facility_j.has_value(); });
+  const bool emits = any_runs(comparison, [](const OptionResult& row) { return row.co2_kg.has_value(); });
+  TextTable table("rlrrrrrrrrl");
+  std::vector<std::string> head = {"", "option", "nodes", "GPUs", "iteration", "days", "cost", "energy"};
+  if (emits) head.emplace_back("CO2");
+  head.emplace_back("free");
+  if (limited) head.emplace_back("in time");
+  if (dated) head.emplace_back("start by (to be sure)");
+  table.add_row(head);
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    const OptionResult& row = comparison.rows[i];
+    if (!row.runs()) continue;
+    std::vector<std::string> cells = {place_of(i, row),
+                                      row.option,
+                                      fmt::format("{}", row.nodes),
+                                      fmt::format("{}", row.gpus),
+                                      format_seconds(row.best()->iteration.iteration_time_s),
+                                      figure_text(row.finish_s, days_text),
+                                      row.cost_usd ? figure_text(*row.cost_usd, format_usd) : "unknown",
+                                      energy_text(row, facility && bare)};
+    if (emits) cells.push_back(row.co2_kg ? format_kilograms(row.co2_kg->value) : "unknown");
+    cells.push_back(format_percent(row.memory_headroom));
+    if (limited) cells.push_back(in_time_text(row));
+    if (dated) cells.push_back(fmt::format("{} ({})", date_text(*row.start), date_text(*row.sure_start)));
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string option_strategies(const Comparison& comparison) {
+  TextTable table("rll");
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    const OptionResult& row = comparison.rows[i];
+    if (row.runs()) table.add_row({place_of(i, row), row.option, option_strategy(row)});
+  }
+  return "\nTheir strategies\n" + table.text();
+}
+
+std::string refusals_text(const Comparison& comparison) {
+  TextTable table("lrl");
+  for (const OptionResult& row : comparison.rows) {
+    if (row.runs()) continue;
+    table.add_row({row.option, row.nodes > 0 ? fmt::format("{} nodes", row.nodes) : "", reason_text(row)});
+  }
+  const std::string text = table.text();
+  return text.empty() ? text : "\nWhat does not run\n" + text;
+}
+
+}  // namespace
+
+std::string comparison_text(const ComparisonFile& file, const Comparison& comparison) {
+  std::string out = file.name + "\n";
+  const auto known = std::find_if(comparison.rows.begin(), comparison.rows.end(),
+                                  [](const OptionResult& row) { return row.scenario.has_value(); });
+  if (known != comparison.rows.end()) {
+    const Job& job = known->scenario->job;
+    out += fmt::format("{}; {} on {} tokens\n", model_text(job.model), sequences_text(job.training),
+                       format_count(job.training.tokens));
+  }
+  out += "\n" + comparison_question(file, comparison) + "\n";
+  const bool runs = any_runs(comparison, [](const OptionResult&) { return true; });
+  if (runs) out += rows_text(file, comparison) + option_strategies(comparison);
+  return out + refusals_text(comparison) + notes_text(comparison_remarks(comparison));
+}
+
+}  // namespace mirfak

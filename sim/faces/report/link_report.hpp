@@ -1,0 +1,28 @@
+#pragma once
+
+#include "simulation/network_use.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace mirfak {
+
+// Returns the section of the explanation on the network's links that bind: use by kind of link, the communication that
+// each kind slows and by how much, the links that add most, and why they bind. One line if no link is short; empty if
+// no link can be short (links_may_bind()), or if only a part of the iteration is executed.
+std::string links_text(const Simulation& simulation);
+
+// Returns the tables of links_text(), for one job's iteration or for several jobs; for several, with the job whose
+// traffic slows another.
+std::string link_tables(const NetworkUse& use);
+
+// Returns the use as JSON (README.md of this folder). `simulation`: the simulation that `use` belongs to.
+nlohmann::ordered_json links_json(const Simulation& simulation, const NetworkUse& use);
+nlohmann::ordered_json links_json(const NetworkUse& use);
+// Returns one owner's part of `kinds` of links_json(): its communication that links slow.
+nlohmann::ordered_json slowed_json(const NetworkUse& use, std::size_t owner);
+
+std::string bandwidth_text(const LinkKindUse& kind);  // bandwidth of each link: "50 GB/s", "0.7 to 50 GB/s"
+
+}  // namespace mirfak

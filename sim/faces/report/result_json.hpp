@@ -1,0 +1,19 @@
+#pragma once
+
+#include "simulation/iteration.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+
+namespace mirfak {
+
+// Returns the result of one iteration for programs (keys: README.md of this folder). Unknown values are null; every
+// other number is finite. `wall_time_s`: seconds of the simulation itself, as measured by the caller.
+// Notes on the figures (notes_on) come first, followed by `notes` on the scenario.
+nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,
+                                   std::span<const std::string> notes = {});
+// Returns the result of one iteration if the simulation itself is not kept.
+nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s);
+
+}  // namespace mirfak

@@ -1,0 +1,113 @@
+#include "report/scatter_svg.hpp"
+
+#include "report/markup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kPlot = 560;  // side of the square that the axes span
+constexpr double kScatterLeft = 70;
+constexpr double kScatterTop = 20;
+constexpr double kLegend = 300;  // width
+constexpr double kBand = 0.10;
+
+// Logarithmic axis of whole decades.
+struct LogAxis {
+  double first = 0;  // exponents of ten
+  double last = 1;
+
+  double place(double value) const { return (std::log10(value) - first) / (last - first); }
+  double x(double value) const { return kScatterLeft + kPlot * place(value); }
+  double y(double value) const { return kScatterTop + kPlot * (1 - place(value)); }
+};
+
+LogAxis axis_of(std::span<const ScatterSeries> series) {
+  double min = std::numeric_limits<double>::infinity();
+  double max = 0;
+  for (const ScatterSeries& set : series) {
+    for (const auto& [x, y] : set.points) {
+      min = std::min({min, x, y});
+      max = std::max({max, x, y});
+    }
+  }
+  if (max <= 0) return {};
+  const double first = std::floor(std::log10(min));
+  return {first, std::max(std::ceil(std::log10(max)), first + 1)};
+}
+
+std::string colour(std::size_t index) {
+  // Hues are a golden angle apart, so that neighbours in the legend differ.
+  return fmt::format("hsl({:.0f},65%,{}%)", std::fmod(137.508 * static_cast<double>(index), 360.0),
+                     index % 2 == 0 ? 40 : 55);
+}
+
+std::string label_of(double exponent) {
+  const double value = std::pow(10, exponent);
+  return exponent < 0 ? fmt::format("{:.{}f} s", value, static_cast<int>(-exponent)) : fmt::format("{:.0f} s", value);
+}
+
+std::string grid(const LogAxis& axis) {
+  std::string out;
+  for (double exponent = axis.first; exponent <= axis.last; ++exponent) {
+    const double value = std::pow(10, exponent);
+    const double x = axis.x(value);
+    const double y = axis.y(value);
+    out += fmt::format("<path d='M{:.1f} {:.1f}V{:.1f}M{:.1f} {:.1f}H{:.1f}' stroke='#ddd'/>\n", x, kScatterTop,
+                       kScatterTop + kPlot, kScatterLeft, y, kScatterLeft + kPlot);
+    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", x, kScatterTop + kPlot + 18,
+                       label_of(exponent));
+    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kScatterLeft - 6, y + 4,
+                       label_of(exponent));
+  }
+  return out;
+}
+
+std::string diagonal(const LogAxis& axis) {
+  const double min = std::pow(10, axis.first);
+  const double max = std::pow(10, axis.last);
+  const auto line = [&](double factor, const char* style) {
+    return fmt::format("<path d='M{:.1f} {:.1f}L{:.1f} {:.1f}' clip-path='url(#plot)' {}/>\n", axis.x(min),
+                       axis.y(min * factor), axis.x(max), axis.y(max * factor), style);
+  };
+  return line(1 + kBand, "stroke='#999' stroke-dasharray='4'") + line(1 - kBand, "stroke='#999' stroke-dasharray='4'") +
+         line(1, "stroke='#444'");
+}
+
+}  // namespace
+
+std::string scatter_svg(std::span<const ScatterSeries> series) {
+  const LogAxis axis = axis_of(series);
+  const double width = kScatterLeft + kPlot + kLegend;
+  const double height = std::max(kScatterTop + kPlot + 50, 40 + 16 * static_cast<double>(series.size()));
+  std::string out = fmt::format(
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {:.0f} {:.0f}' width='{:.0f}' height='{:.0f}' "
+      "font-family='sans-serif' font-size='11' fill='#222'>\n<rect width='100%' height='100%' fill='white'/>\n"
+      "<clipPath id='plot'><rect x='{}' y='{}' width='{}' height='{}'/></clipPath>\n",
+      width, height, width, height, kScatterLeft, kScatterTop, kPlot, kPlot);
+  out += grid(axis) + diagonal(axis);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const double y = kScatterTop + 10 + 16 * static_cast<double>(i);
+    out += fmt::format("<g fill='{}' fill-opacity='0.7'><circle cx='{:.0f}' cy='{:.0f}' r='4'/>\n", colour(i),
+                       kScatterLeft + kPlot + 20, y - 4);
+    for (const auto& [measured, predicted] : series[i].points) {
+      out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='2.5'/>\n", axis.x(measured), axis.y(predicted));
+    }
+    out += fmt::format("</g><text x='{:.0f}' y='{:.0f}'>{}</text>\n", kScatterLeft + kPlot + 30, y,
+                       escaped(series[i].name));
+  }
+  out += fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='middle'>measured seconds of an iteration</text>\n",
+                     kScatterLeft + kPlot / 2, kScatterTop + kPlot + 40);
+  out +=
+      fmt::format("<text transform='translate(14 {:.0f}) rotate(-90)' text-anchor='middle'>predicted</text>\n</svg>\n",
+                  kScatterTop + kPlot / 2);
+  return out;
+}
+
+}  // namespace mirfak

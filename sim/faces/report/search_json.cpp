@@ -1,0 +1,111 @@
+#include "report/search_json.hpp"
+
+#include "base/units.hpp"
+#include "report/document_json.hpp"
+#include "report/result_json.hpp"
+#include "report/search_measure.hpp"
+#include "scenario/resolved.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+}  // namespace
+
+// Returns a strategy as the keys of a scenario's `strategy` section.
+nlohmann::ordered_json strategy_json(const Strategy& strategy) {
+  const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
+  Json out = Json::object();
+  for (const Value::Field& field : document.root().find("strategy")->fields)
+    out[field.key] = document_json(field.value);
+  return out;
+}
+
+namespace {
+
+Json nodes_json(const Cluster& cluster) {
+  Json out = Json::array();
+  for (const NodeGroup& group : cluster.groups()) {
+    const double clock_hz = group.hardware.spec.clock_hz;
+    out.push_back({{"type", group.hardware.spec.name}, {"count", group.count}});
+    if (clock_hz > 0) out.back()["clock_mhz"] = clock_hz / kMegahertz;
+  }
+  return out;
+}
+
+Json finish_json(const FoundStrategy& found) { return found.finish_s > 0 ? Json(found.finish_s) : Json(nullptr); }
+
+Json variants_json(const SimulatedStrategy& strategy) {
+  Json out = Json::array();
+  for (const FoundStrategy& variant : strategy.found.variants) {
+    out.push_back({{"strategy", strategy_json(variant.job.strategy)},
+                   {"nodes", nodes_json(variant.job.cluster)},
+                   {"iteration_time_s", variant.iteration_time_s},
+                   {"cost_usd_per_iteration", strategy.iteration.priced ? Json(variant.cost_usd) : Json(nullptr)},
+                   {"energy_j", variant.energy_j},
+                   {"time_to_finish_s", finish_json(variant)}});
+  }
+  return out;
+}
+
+Json strategy_entry(const SimulatedStrategy& strategy) {
+  Json out = Json::object();
+  out["strategy"] = strategy_json(strategy.found.job.strategy);
+  out["nodes"] = nodes_json(strategy.found.job.cluster);
+  if (const auto& planned = strategy.found.planned) {
+    out["planned"] = {
+        {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->min_energy_j}};
+  }
+  out["time_to_finish_s"] = finish_json(strategy.found);
+  out["variants"] = variants_json(strategy);
+  out.update(result_json(strategy.found.job, strategy.iteration, strategy.wall_time_s));
+  return out;
+}
+
+Json limit_json(double limit) { return limit > 0 ? Json(limit) : Json(nullptr); }
+
+}  // namespace
+
+nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_s) {
+  const SearchSection& search = report.scenario.search;
+  Json out = Json::object();
+  out["scenario"] = report.scenario.name;
+  out["model"] = report.scenario.job.model.name;
+  out["objective"] = search_objective_names()[static_cast<std::size_t>(search.spec.objective)];
+  out["limits"] = {{"deadline_days", limit_json(search.deadline_days)},
+                   {"budget_usd", limit_json(search.budget_usd)},
+                   {"power_cap_w", limit_json(search.spec.power_cap_w)}};
+  out["headroom"] = search.spec.headroom;
+  out["tolerance"] = search.spec.tolerance;
+  Json& strategies = out["strategies"] = Json::array();
+  const SearchMeasure measure = measure_of(search.spec.objective);
+  for (const SimulatedStrategy& strategy : report.outcome.strategies) {
+    strategies.push_back(strategy_entry(strategy));
+    if (search.spec.objective == SearchObjective::pareto) continue;
+    strategies.back()["ties_with_best"] = ties(measure, report.outcome.strategies.front(), strategy);
+  }
+  Json& funnel = out["funnel"] = Json::array();
+  for (const FunnelStep& step : report.outcome.funnel) {
+    funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
+  }
+  out["complete"] = report.outcome.complete;
+  const std::optional<double> least = report.outcome.least_possible;
+  out["least_possible"] = least ? Json(*least) : Json(nullptr);
+  Json& left_out = out["left_out"] = Json::array();
+  for (const LeftOut& type : report.outcome.left_out) {
+    left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});
+  }
+  out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
+  const std::optional<double> fits = report.outcome.headroom_that_fits;
+  out["headroom_that_fits"] = fits ? Json(*fits) : Json(nullptr);
+  out["notes"] = report.notes;
+  out["search_time_s"] = report.outcome.search_time_s;
+  out["wall_time_s"] = wall_time_s;
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "report/search_report.hpp"
+
+#include <string>
+
+namespace mirfak {
+
+// Parts of search_text(); each part answers one question of the reader.
+
+// Returns the strategies, best first, with the parameters in which they differ; common parameters stand before the
+// table. After the table: the variants of each strategy, and their differences from it.
+std::string best_strategies_text(const SearchReport& report);
+
+// Returns the activities in whose seconds the best strategy and another layout differ, and the parameters in which the
+// runner-up differs.
+std::string search_comparison_text(const SearchReport& report);
+
+// Returns a Pareto set with its ends and its knee.
+std::string pareto_text(const SearchReport& report);
+
+// Returns the number of strategies that each step of the search left, and the meaning of the steps.
+std::string funnel_text(const SearchReport& report);
+
+}  // namespace mirfak

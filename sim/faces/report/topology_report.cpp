@@ -1,0 +1,267 @@
+#include "report/topology_report.hpp"
+
+#include "base/units.hpp"
+#include "network/symmetry.hpp"
+#include "report/markup.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMostDrawn = 40;    // vertices that are drawn one by one
+constexpr int kMostClasses = 60;  // classes of alike vertices that are drawn; if there are more, types are drawn
+using Json = nlohmann::ordered_json;
+
+struct LinkRow {
+  int count = 0;  // cables
+  double latency_s = 0;
+};
+using LinkRows = std::map<std::tuple<int, std::string, double>, LinkRow>;  // by first appearance, type and rate
+
+LinkRows link_rows(const Topology& topology) {
+  std::map<std::string, int> first;
+  LinkRows out;
+  for (int link = 0; link < topology.links(); link += 2) {
+    const std::string& type = topology.link_type(link);
+    const int order = first.emplace(type, link).first->second;
+    LinkRow& row = out[{order, type, topology.link_bandwidth(link)}];
+    ++row.count;
+    row.latency_s = std::max(row.latency_s, topology.link_latency_s(link));
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, int>> vertex_rows(const Topology& topology) {
+  std::vector<std::pair<std::string, int>> out;
+  for (int v = 0; v < topology.vertices(); ++v) {
+    const std::string type = topology.vertex_type(v);
+    const auto found = std::find_if(out.begin(), out.end(), [&](const auto& row) { return row.first == type; });
+    if (found == out.end()) {
+      out.emplace_back(type, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  return out;
+}
+
+std::string rate_text(double bandwidth) {
+  if (std::isinf(bandwidth)) return "not stated";
+  return fmt::format("{} GB/s", format_number(bandwidth / kGB));
+}
+
+// Switches of one level of a tree, with links and bandwidth downwards and upwards.
+struct LevelRow {
+  std::string type;
+  int switches = 0;
+  int down_links = 0;
+  int up_links = 0;
+  double down = 0;
+  double up = 0;
+};
+
+std::vector<LevelRow> level_rows(const Topology& topology) {
+  std::map<int, LevelRow> levels;
+  const auto level_of = [&](int v) {
+    const TopologyVertex& vertex = topology.graph()[static_cast<std::uint32_t>(v)];
+    return vertex.kind == VertexKind::leaf || vertex.kind == VertexKind::spine ? vertex.level : -1;
+  };
+  for (int v = topology.first_switch(); v < topology.vertices(); ++v) {
+    if (level_of(v) < 0) continue;
+    LevelRow& row = levels[level_of(v)];
+    row.type = topology.vertex_type(v);
+    ++row.switches;
+  }
+  for (int link = 0; link < topology.links(); ++link) {
+    const int at = level_of(topology.link_source(link));
+    if (at < 0) continue;
+    LevelRow& row = levels[at];
+    const bool up = level_of(topology.link_target(link)) > at;
+    ++(up ? row.up_links : row.down_links);
+    (up ? row.up : row.down) += topology.link_bandwidth(link);
+  }
+  std::vector<LevelRow> out;
+  for (auto& [level, row] : levels) {
+    if (std::isinf(row.down)) return {};
+    out.push_back(row);
+  }
+  return out;
+}
+
+std::string levels_text(const Topology& topology) {
+  const std::vector<LevelRow> rows = level_rows(topology);
+  if (rows.empty()) return {};
+  TextTable table("lrrrr");
+  table.add_row({"level", "switches", "links down", "links up", "oversubscription"});
+  for (const LevelRow& row : rows) {
+    table.add_row({row.type, std::to_string(row.switches), std::to_string(row.down_links),
+                   row.up_links > 0 ? std::to_string(row.up_links) : "-",
+                   row.up > 0 ? format_number(row.down / row.up) : "-"});
+  }
+  return "\n" + table.text();
+}
+
+std::string diameter_text(const Diameter& diameter) {
+  std::string out = fmt::format("diameter   {} links, {}", diameter.hops, format_seconds(diameter.latency_s));
+  if (diameter.sources < diameter.devices) {
+    out += fmt::format("; from {} of {} devices, one of each kind that is alike", diameter.sources, diameter.devices);
+  }
+  if (diameter.unreachable) out += "; some devices are not reached";
+  return out + "\n";
+}
+
+Json rate_json(double bandwidth) { return std::isinf(bandwidth) ? Json(nullptr) : Json(bandwidth); }
+
+std::string_view colour_of(VertexKind kind) {
+  switch (kind) {
+    case VertexKind::device:
+      return "#cfe8cf";
+    case VertexKind::node_switch:
+    case VertexKind::host:
+      return "#e8e2c8";
+    case VertexKind::port:
+      return "#eeeeee";
+    case VertexKind::leaf:
+    case VertexKind::spine:
+    case VertexKind::router:
+      return "#cfdcf0";
+    case VertexKind::other:
+      break;
+  }
+  return "#ffffff";
+}
+
+// Returns for each vertex the number of the box that it is drawn as.
+std::vector<int> drawn_as(const Topology& topology) {
+  std::vector<int> out(static_cast<std::size_t>(topology.vertices()));
+  if (topology.vertices() <= kMostDrawn) {
+    for (int v = 0; v < topology.vertices(); ++v) out[static_cast<std::size_t>(v)] = v;
+    return out;
+  }
+  out = alike_vertices(topology);
+  if (*std::max_element(out.begin(), out.end()) < kMostClasses) return out;
+  std::map<std::string, int> types;
+  for (int v = 0; v < topology.vertices(); ++v) {
+    out[static_cast<std::size_t>(v)] =
+        types.emplace(topology.vertex_type(v), static_cast<int>(types.size())).first->second;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string topology_text(const TopologyReport& report) {
+  const Topology& topology = *report.topology;
+  std::string out = fmt::format("network    {}, {}\n", report.title, report.format);
+  for (const auto& [name, value] : report.facts) {
+    if (!value.empty()) out += fmt::format("  {}: {}\n", name, value);
+  }
+  TextTable vertices("lr");
+  vertices.add_row({"vertices", "count"});
+  for (const auto& [type, count] : vertex_rows(topology)) vertices.add_row({type, std::to_string(count)});
+  TextTable links("lrrr");
+  links.add_row({"links", "count", "each way", "latency"});
+  for (const auto& [key, row] : link_rows(topology)) {
+    links.add_row({std::get<1>(key), std::to_string(row.count), rate_text(std::get<2>(key)),
+                   row.latency_s > 0 ? format_seconds(row.latency_s) : "-"});
+  }
+  out += "\n" + vertices.text() + "\n" + links.text() + levels_text(topology) + "\n" + diameter_text(report.diameter);
+  if (report.bisection) {
+    out += fmt::format("bisection  {} each way, the maximum flow between {}\n", rate_text(report.bisection->bandwidth),
+                       report.bisection->cut);
+  }
+  for (const TopologyReport::Between& pair : report.between) {
+    out += fmt::format("between    {} each way at most, from {} ({} devices) to {} ({})\n", rate_text(pair.bandwidth),
+                       pair.from, pair.from_devices, pair.to, pair.to_devices);
+  }
+  for (const std::string& note : report.notes) out += "note: " + note + "\n";
+  return out;
+}
+
+nlohmann::ordered_json topology_json(const TopologyReport& report) {
+  const Topology& topology = *report.topology;
+  Json out;
+  out["title"] = report.title;
+  out["format"] = report.format;
+  out["devices"] = topology.devices();
+  out["vertices"] = topology.vertices();
+  out["links"] = topology.links() / 2;
+  for (const auto& [type, count] : vertex_rows(topology)) out["vertex_types"][type] = count;
+  out["link_types"] = Json::array();
+  for (const auto& [key, row] : link_rows(topology)) {
+    out["link_types"].push_back({{"type", std::get<1>(key)},
+                                 {"count", row.count},
+                                 {"bytes_per_s", rate_json(std::get<2>(key))},
+                                 {"latency_s", row.latency_s}});
+  }
+  for (const LevelRow& row : level_rows(topology)) {
+    out["levels"].push_back({{"level", row.type},
+                             {"switches", row.switches},
+                             {"links_down", row.down_links},
+                             {"links_up", row.up_links},
+                             {"oversubscription", row.up > 0 ? Json(row.down / row.up) : Json(nullptr)}});
+  }
+  out["diameter"] = {{"hops", report.diameter.hops},
+                     {"latency_s", report.diameter.latency_s},
+                     {"from_devices", report.diameter.sources},
+                     {"connected", !report.diameter.unreachable}};
+  if (topology.devices() > 0) {
+    const int last = topology.devices() - 1;
+    out["first_device"] = topology.name(0);
+    out["last_device"] = topology.name(last);
+    out["hops_first_to_last"] = hops_between(topology, 0, last);
+  }
+  if (report.bisection) {
+    out["bisection"] = {{"bytes_per_s", rate_json(report.bisection->bandwidth)}, {"between", report.bisection->cut}};
+  }
+  for (const TopologyReport::Between& pair : report.between) {
+    out["between"].push_back({{"from", pair.from}, {"to", pair.to}, {"bytes_per_s", rate_json(pair.bandwidth)}});
+  }
+  for (const auto& [name, value] : report.facts) out["facts"][name] = value;
+  out["notes"] = report.notes;
+  return out;
+}
+
+std::string topology_dot(const TopologyReport& report) {
+  const Topology& topology = *report.topology;
+  const std::vector<int> as = drawn_as(topology);
+  std::map<int, std::pair<int, int>> drawn;  // the first vertex of each box, and the number of its vertices
+  for (int v = 0; v < topology.vertices(); ++v) {
+    const auto found = drawn.emplace(as[static_cast<std::size_t>(v)], std::pair(v, 0)).first;
+    ++found->second.second;
+  }
+  std::string out =
+      "graph network {\n  rankdir=BT;\n  node [shape=box, style=\"filled,rounded\", fontname=\"sans-serif\"];\n"
+      "  edge [fontname=\"sans-serif\", fontsize=10];\n";
+  out += fmt::format("  label=\"{}\";\n  labelloc=t;\n", dot_escaped(report.title + ", " + report.format));
+  for (const auto& [id, of] : drawn) {
+    const auto& [first, count] = of;
+    const std::string label =
+        count == 1 ? topology.name(first) : fmt::format("{} x {}", count, topology.vertex_type(first));
+    out += fmt::format("  v{} [label=\"{}\", fillcolor=\"{}\"];\n", id, dot_escaped(label),
+                       colour_of(topology.graph()[static_cast<std::uint32_t>(first)].kind));
+  }
+  std::map<std::tuple<int, int, double>, int> links;
+  for (int link = 0; link < topology.links(); link += 2) {
+    const int a = as[static_cast<std::size_t>(topology.link_source(link))];
+    const int b = as[static_cast<std::size_t>(topology.link_target(link))];
+    ++links[{a, b, topology.link_bandwidth(link)}];
+  }
+  for (const auto& [key, count] : links) {
+    const auto& [a, b, rate] = key;
+    const std::string text = std::isinf(rate) ? std::string() : " x " + rate_text(rate);
+    out += fmt::format("  v{} -- v{} [label=\"{}{}\"];\n", a, b, count, text);
+  }
+  return out + "}\n";
+}
+
+}  // namespace mirfak

@@ -1,0 +1,189 @@
+#include "base/units.hpp"
+#include "report/job_text.hpp"
+#include "report/text_table.hpp"
+#include "report/train_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+std::string with_error(const Estimated& seconds) {
+  const std::string error = seconds.error > 0 ? fmt::format(", +- {}", format_seconds(seconds.error)) : "";
+  return format_seconds(seconds.value) + error;
+}
+
+std::string length_table(const TrainingPrediction& prediction) {
+  const TrainingEstimate& estimate = prediction.estimate;
+  TextTable table("ll");
+  table.add_row(
+      {"time to finish", fmt::format("{} (median of {} runs)", with_error(estimate.finish_p50_s), estimate.samples)});
+  table.add_row({"... of one run in twenty", "more than " + with_error(estimate.finish_p95_s)});
+  table.add_row({"... on the mean", with_error(estimate.finish_mean_s)});
+  table.add_row(
+      {"... undisturbed", fmt::format("{}, {} iterations", format_seconds(prediction.undisturbed_s),
+                                      format_count(static_cast<double>(prediction.course.calendar.iterations())))});
+  table.add_row({"goodput", format_percent(estimate.goodput) + " of the time is training that lasts"});
+  table.add_row({"restarts", format_count(std::round(estimate.restarts))});
+  return "Training\n" + table.text();
+}
+
+std::string parts_table(const TrainingEstimate& estimate) {
+  constexpr double bar_width = 30;
+  TextTable table("lrrl");
+  for (std::size_t part = 0; part < kTimeParts; ++part) {
+    if (estimate.parts[part] <= 0) continue;
+    const double share = estimate.parts[part] / estimate.finish_mean_s.value;
+    table.add_row({time_part_names()[part], format_seconds(estimate.parts[part]), fmt::format("{:.2f} %", 100 * share),
+                   std::string(static_cast<std::size_t>(std::lround(share * bar_width)), '#')});
+  }
+  table.add_row({"all", format_seconds(estimate.finish_mean_s.value), "100.00 %"});
+  return "\nWhere the time goes (mean)\n" + table.text();
+}
+
+std::string causes_table(const TrainingPrediction& prediction) {
+  const Failures& failures = prediction.course.failures;
+  if (failures.causes.empty()) return "\nNothing interrupts it: operations.failures states none\n";
+  TextTable table("lrrrrl");
+  table.add_row({"", "a day", "in all", "nodes", "time lost", "source"});
+  for (std::size_t cause = 0; cause < failures.causes.size(); ++cause) {
+    const FailureCause& of = failures.causes[cause];
+    table.add_row({of.name, format_number(interruptions_per_day(prediction, cause)),
+                   format_number(prediction.estimate.interruptions[cause]), fmt::format("{}", of.nodes),
+                   format_seconds(prediction.estimate.lost_s[cause]), of.source});
+  }
+  return "\nWhat interrupts it (mean)\n" + table.text();
+}
+
+std::string saves(const char* name, const TrainingPrediction& prediction, std::size_t tier,
+                  const std::optional<double>& best) {
+  const CheckpointTier& of = prediction.course.calendar.tiers()[tier];
+  const WorkCalendar& calendar = prediction.course.calendar;
+  const std::int64_t between = calendar.iterations_between_saves(tier);
+  const std::string when = between >= calendar.iterations() ? std::string("at the end alone")
+                                                            : fmt::format("every {} of training ({} iterations)",
+                                                                          format_seconds(of.interval_s), between);
+  std::string out = fmt::format("  {}: {}, {} each{}", name, when, format_seconds(of.stall_s),
+                                of.write_s > 0 ? ", counting " + format_seconds(of.write_s) + " later" : "");
+  if (best) out += fmt::format("; best every {}", format_seconds(*best));
+  return out + "\n";
+}
+
+std::string advice(const TrainingPrediction& prediction) {
+  const std::vector<CheckpointTier>& tiers = prediction.course.calendar.tiers();
+  std::string out = "\nCheckpoints and spares\n";
+  const bool states = tiers.size() > 1 || tiers.back().interval_s > 0;
+  if (tiers.size() > 1) out += saves("in memory", prediction, 0, prediction.best_memory_interval_s);
+  if (states) {
+    out += saves("on storage", prediction, tiers.size() - 1, prediction.best_interval_s);
+  } else {
+    out += "  operations.checkpoint states none: every iteration's state is taken to last, at no cost\n";
+  }
+  if (prediction.best_spares) {
+    out += fmt::format("  spares: {}; best {}, {}\n", prediction.course.spares, *prediction.best_spares,
+                       prediction.course.costs.usd_per_node_s > 0 ? "for the cost" : "for the time");
+  }
+  const std::vector<LoggedFailure>& log = prediction.course.failures.log;
+  if (!log.empty() && log.back().time_s < prediction.estimate.finish_p50_s.value) {
+    out += fmt::format("  the log ends after {}: nothing fails from then on\n", format_seconds(log.back().time_s));
+  }
+  return out;
+}
+
+std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
+  const TrainingEstimate& estimate = prediction.estimate;
+  const RunningCosts& costs = prediction.course.costs;
+  const Facility& facility = job.cluster.facility();
+  TextTable table("lrl");
+  table.add_row({"cost", costs.usd_per_node_s > 0 ? format_usd(estimate.cost_usd) : "unknown",
+                 costs.usd_per_node_s > 0 ? fmt::format("{} GPU hours", format_count(prediction.gpu_hours))
+                                          : job.cluster.missing_prices()});
+  const double gpus_j = estimate.energy_j - costs.around_w * estimate.finish_mean_s.value;
+  table.add_row({"energy of GPUs", format_watt_hours(gpus_j), ""});
+  table.add_row({"... of the machine", format_watt_hours(estimate.energy_j),
+                 fmt::format("hosts and network {}", format_watts(costs.around_w))});
+  table.add_row(
+      {"... of the facility", format_watt_hours(estimate.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+  table.add_row({"... by nameplate power", format_watt_hours(prediction.nameplate_energy_j),
+                 fmt::format("GPU hours x {:.0f} W, as model cards count",
+                             prediction.nameplate_energy_j / kSecondsPerHour / prediction.gpu_hours)});
+  if (facility.carbon.known()) {
+    const double grams = facility.carbon.mean();
+    table.add_row(
+        {"CO2", format_kilograms(estimate.co2_kg),
+         fmt::format("{:.0f} g/kWh{}; {}", grams, facility.carbon.constant() ? "" : " on the mean of its hours",
+                     facility.carbon.source())});
+    table.add_row({"... by nameplate power",
+                   format_kilograms(prediction.nameplate_energy_j / kJoulesPerKilowattHour * grams / 1000), ""});
+  }
+  if (facility.lifetime_years > 0) {
+    table.add_row(
+        {"... embodied", format_kilograms(prediction.embodied_co2_kg),
+         fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
+  }
+  return "\nWhat it takes (mean)\n" + table.text();
+}
+
+// Adds the seconds of a stretch to the columns in which it lies.
+void add_to(std::vector<double>& columns, const RunSpan& span, double column_s) {
+  const auto last = columns.size() - 1;
+  for (auto i = std::min(last, static_cast<std::size_t>(span.start_s / column_s)); i <= last; ++i) {
+    const double begin = static_cast<double>(i) * column_s;
+    if (begin >= span.end_s) break;
+    columns[i] += std::max(0.0, std::min(span.end_s, begin + column_s) - std::max(span.start_s, begin));
+  }
+}
+
+char digit(double tenths) { return static_cast<char>('0' + std::clamp(static_cast<int>(tenths), 0, 9)); }
+
+// Returns a row of the drawing: the tenths of each column's time that some parts take.
+std::string row(const char* name, const std::vector<double>& columns, double column_s) {
+  std::string out = fmt::format("  {:<14}", name);
+  for (const double seconds : columns) out += seconds > 0 ? digit(10 * seconds / column_s) : '.';
+  return out + "\n";
+}
+
+std::string drawing(const TrainingPrediction& prediction, int width) {
+  const std::vector<RunSpan>& spans = prediction.median_run;
+  if (spans.empty()) return {};
+  const double column_s = spans.back().end_s / width;
+  const auto columns = static_cast<std::size_t>(width);
+  std::vector<double> training(columns);
+  std::vector<double> rework(columns);
+  std::vector<double> away(columns);
+  std::vector<int> failures(columns);
+  for (const RunSpan& span : spans) {
+    const bool works = span.part == TimePart::training || span.part == TimePart::saving;
+    add_to(works ? training : span.part == TimePart::rework ? rework : away, span, column_s);
+    const auto at = std::min(columns - 1, static_cast<std::size_t>(span.end_s / column_s));
+    if (span.part == TimePart::rework) ++failures[at];
+  }
+  std::string out =
+      fmt::format("\nThe median run, {} a column; tenths of its time, 9 is all\n", format_seconds(column_s));
+  out += row("training", training, column_s) + row("lost", rework, column_s) + row("not training", away, column_s);
+  out += "  failures      ";
+  for (const int count : failures) out += count == 0 ? '.' : count < 10 ? static_cast<char>('0' + count) : '*';
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string train_text(const TrainReport& report, int width) {
+  const Scenario& scenario = report.scenario;
+  const TrainingPrediction& prediction = report.prediction;
+  TextTable head("ll", 0);
+  head.add_row({"scenario", scenario.name});
+  head.add_row({"model", model_text(scenario.job.model)});
+  head.add_row({"cluster", cluster_text(scenario.job.cluster)});
+  head.add_row({"strategy", strategy_text(scenario.job)});
+  return head.text() + '\n' + length_table(prediction) + parts_table(prediction.estimate) + causes_table(prediction) +
+         advice(prediction) + costs_table(scenario.job, prediction) + drawing(prediction, std::max(20, width - 18)) +
+         fmt::format("\n{} simulated days a second\n", format_count(prediction.simulated_days_per_s)) +
+         notes_text(report.notes);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,327 @@
+#include "report/validation_report.hpp"
+
+#include "base/csv.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string mean_and_median(double mean, double median) {
+  return fmt::format("{:.1f} / {}", 100 * mean, format_percent(median));
+}
+
+void add_score(TextTable& out, const SourceScore& score) {
+  const ErrorStatistics& e = score.errors;
+  if (e.count == 0) {
+    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-", "-", "", "-", "-"});
+    return;
+  }
+  out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), format_percent(e.mape),
+               format_percent(e.median_ape),
+               score.left_out.count > 0 ? mean_and_median(score.left_out.mape, score.left_out.median_ape) : "-",
+               format_percent(e.p90_ape), format_signed_percent(e.mean_error), fmt::format("{:.3f}", e.spearman),
+               std::to_string(score.too_large), score.mean_width > 0 ? format_percent(score.coverage) : "-",
+               score.mean_width > 0 ? format_percent(score.mean_width) : "-"});
+}
+
+std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrr");
+  out.add_row({"memory", "allocated", "MAPE", "median", "p90", "mean"});
+  bool any = false;
+  for (const ValidationTable& table : tables) {
+    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
+    if (e.count == 0) continue;
+    any = true;
+    out.add_row({table.name, std::to_string(e.count), format_percent(e.mape), format_percent(e.median_ape),
+                 format_percent(e.p90_ape), format_signed_percent(e.mean_error)});
+  }
+  return any ? "\n" + out.text() : "";
+}
+
+// Returns the table of runs that fit and runs that do not; "" if all runs fit and are predicted to fit.
+std::string outcomes_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrr");
+  out.add_row({"outcomes", "ran", "predicted to fit", "out of memory", "predicted not to fit", "right"});
+  const auto add = [&](const std::string& name, const SourceScore& of) {
+    out.add_row({name, std::to_string(of.ran), std::to_string(of.ran - of.too_large), std::to_string(of.out_of_memory),
+                 std::to_string(of.out_of_memory - of.wrongly_fitting),
+                 format_percent(static_cast<double>(of.right_outcomes()) / of.outcomes())});
+  };
+  for (const ValidationTable& table : tables) {
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    if (of_table.too_large + of_table.out_of_memory > 0) add(table.name, of_table);
+  }
+  const SourceScore all = score(all_runs(tables), "", tiers);
+  if (all.too_large + all.out_of_memory == 0) return {};
+  if (tables.size() > 1) add("all tables", all);
+  return "\n" + out.text();
+}
+
+std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrrrrrrrr");
+  out.add_row({"table", "rows", "skipped", "MAPE", "median", "left out", "p90", "mean", "Spearman", "too large",
+               "in range", "width"});
+  double mape = 0;
+  double median = 0;
+  LeftOutMeans left_out;
+  double coverage = 0;
+  double width = 0;
+  int scored = 0;
+  for (const ValidationTable& table : tables) {
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    add_score(out, of_table);
+    if (of_table.errors.count == 0) continue;
+    mape += of_table.errors.mape;
+    median += of_table.errors.median_ape;
+    coverage += of_table.coverage;
+    width += of_table.mean_width;
+    left_out.add(of_table);
+    ++scored;
+  }
+  if (tables.size() > 1 && scored > 0) {
+    add_score(out, score(all_runs(tables), "all rows", tiers));
+    out.add_row({"mean of tables", std::to_string(scored), "", format_percent(mape / scored),
+                 format_percent(median / scored), mean_and_median(left_out.mape(), left_out.median()), "", "", "", "",
+                 width > 0 ? format_percent(coverage / scored) : "-",
+                 width > 0 ? format_percent(width / scored) : "-"});
+  }
+  return out.text() + memory_text(tables, tiers) + outcomes_text(tables, tiers);
+}
+
+std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
+  std::vector<const ValidatedRun*> scored;
+  for (const ValidatedRun& run : runs) {
+    if (run.scored() && counts(run, tiers)) scored.push_back(&run);
+  }
+  std::stable_sort(scored.begin(), scored.end(), [](const ValidatedRun* a, const ValidatedRun* b) {
+    return std::abs(a->seconds.error()) > std::abs(b->seconds.error());
+  });
+  if (scored.size() > static_cast<std::size_t>(worst)) scored.resize(static_cast<std::size_t>(worst));
+  if (scored.empty()) return {};
+  TextTable out("lrrrl");
+  out.add_row({"worst rows", "predicted", "measured", "error", ""});
+  for (const ValidatedRun* run : scored) {
+    out.add_row({run->run.where.text(), format_seconds(run->seconds.predicted), format_seconds(run->seconds.measured),
+                 format_signed_percent(run->seconds.error()), what_ran(run->run)});
+  }
+  return "\n" + out.text();
+}
+
+std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::string& tiers) {
+  TextTable out("ll");
+  bool any = false;
+  for (const ValidatedRun& run : runs) {
+    if (run.simulated() || !counts(run, tiers)) continue;
+    if (!any) out.add_row({"skipped rows", "reason"});
+    any = true;
+    out.add_row({(run.refusal ? run.refusal->where : run.run.where).text(), excerpt(run.skipped, 160)});
+  }
+  return any ? "\n" + out.text() : "";
+}
+
+void put_statistics(Json& out, const SourceScore& score) {
+  out["n"] = score.errors.count;
+  out["skipped"] = score.skipped;
+  out["mape"] = score.errors.mape;
+  out["median_ape"] = score.errors.median_ape;
+  out["p90_ape"] = score.errors.p90_ape;
+  out["mean_error"] = score.errors.mean_error;
+  out["spearman"] = score.errors.spearman;
+  out["left_out"] = {
+      {"n", score.left_out.count}, {"mape", score.left_out.mape}, {"median_ape", score.left_out.median_ape}};
+  out["too_large"] = score.too_large;
+  if (score.mean_width > 0) {
+    out["coverage"] = score.coverage;
+    out["mean_width"] = score.mean_width;
+  }
+  out["ran"] = {{"n", score.ran}, {"predicted_to_fit", score.ran - score.too_large}};
+  out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
+  if (score.memory_errors.count > 0) {
+    out["memory"] = {{"n", score.memory_errors.count},
+                     {"mape", score.memory_errors.mape},
+                     {"median_ape", score.memory_errors.median_ape},
+                     {"p90_ape", score.memory_errors.p90_ape}};
+  }
+}
+
+Json row_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"tier", run.run.tier},
+              {"source", run.run.source},
+              {"model", run.run.model},
+              {"gpu", run.run.gpu},
+              {"gpus", run.run.gpus.value_or(0)},
+              {"predicted", run.seconds.predicted},
+              {"measured", run.seconds.measured},
+              {"error", run.seconds.error()},
+              {"fits", run.fits},
+              {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.left_out_s) out["left_out"] = *run.left_out_s;
+  if (!run.run.chose.empty()) out["chose"] = run.run.chose;
+  if (run.range) {
+    out["low"] = run.range->low_s;
+    out["high"] = run.range->high_s;
+  }
+  if (!run.assumed.empty()) out["assumed"] = run.assumed;
+  if (run.run.allocated_bytes) {
+    out["allocated_bytes"] = run.allocated_bytes.predicted;
+    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
+  }
+  Json& activities = out["activities"] = Json::object();
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];
+  }
+  return out;
+}
+
+// Returns the JSON of a run without a compared time: it ran out of memory, or its row states no time.
+Json untimed_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"model", run.run.model},
+              {"fits", run.fits},
+              {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.run.allocated_bytes) {
+    out["allocated_bytes"] = run.allocated_bytes.predicted;
+    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
+  }
+  return out;
+}
+
+Json skipped_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"tier", run.run.tier},
+              {"model", run.run.model},
+              {"reason", run.skipped}};
+  if (run.refusal && !run.refusal->column.empty()) {
+    out["at"] = run.refusal->where.text();
+    out["column"] = run.refusal->column;
+    out["word"] = run.refusal->word;
+    if (!run.refusal->nearest.empty()) out["nearest"] = run.refusal->nearest;
+  }
+  return out;
+}
+
+}  // namespace
+
+namespace {
+
+std::string left_out_text(const std::string& title, const LeftOutRanges& left_out) {
+  TextTable out("lrrr");
+  out.add_row({title, "rows", "in range", "width"});
+  for (const LeftOutTable& table : left_out.tables) {
+    out.add_row({std::filesystem::path(table.name).stem().string(), std::to_string(table.runs),
+                 format_percent(table.coverage), format_percent(table.mean_width)});
+  }
+  out.add_row({"mean of tables", std::to_string(left_out.tables.size()), format_percent(left_out.coverage),
+               format_percent(left_out.mean_width)});
+  return out.text();
+}
+
+}  // namespace
+
+std::string ranges_text(const LeftOutRanges& left_out) {
+  return left_out_text("ranges fitted to the other tables", left_out);
+}
+
+std::string memory_ranges_text(const LeftOutRanges& left_out) {
+  return "\n" + left_out_text("ranges of memory fitted to the other tables", left_out);
+}
+
+std::string own_runs_text(const OwnRunsScore& score) {
+  return fmt::format(
+      "\n{} own runs of a machine under a framework: the mean error of its others falls from {} to {}, {} of them lie "
+      "in "
+      "ranges {} wide (means of {} tables, each judged by the others)\n",
+      score.own, format_percent(score.error_before), format_percent(score.error_after), format_percent(score.coverage),
+      format_percent(score.mean_width), score.tables);
+}
+
+bool counts(const ValidatedRun& run, const std::string& tiers) {
+  return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;
+}
+
+std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs;
+  for (const ValidationTable& table : tables) runs.insert(runs.end(), table.runs.begin(), table.runs.end());
+  return runs;
+}
+
+std::string what_ran(const MeasuredRun& run) {
+  return fmt::format("{} on {} {}{}{} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20),
+                     run.sizes.empty() ? "" : " ", run.sizes, excerpt(run.precision, 12));
+}
+
+std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
+  const std::vector<ValidatedRun> runs = all_runs(tables);
+  return scores_text(tables, tiers) + worst_text(runs, tiers, worst) + skipped_text(runs, tiers);
+}
+
+nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  Json out = Json::object();
+  put_statistics(out, score(all_runs(tables), "all", tiers));
+  Json of_tables = Json::array();
+  Json rows = Json::array();
+  Json skipped = Json::array();
+  Json failed = Json::array();
+  Json untimed = Json::array();
+  for (const ValidationTable& table : tables) {
+    Json entry = {{"table", table.name}};
+    put_statistics(entry, score(table.runs, table.name, tiers));
+    of_tables.push_back(std::move(entry));
+    for (const ValidatedRun& run : table.runs) {
+      if (!counts(run, tiers)) continue;
+      if (run.scored()) {
+        rows.push_back(row_json(table.name, run));
+      } else if (run.simulated()) {
+        (run.ran() ? untimed : failed).push_back(untimed_json(table.name, run));
+      } else {
+        skipped.push_back(skipped_json(table.name, run));
+      }
+    }
+  }
+  out["tables"] = std::move(of_tables);
+  out["rows"] = std::move(rows);
+  out["skipped_rows"] = std::move(skipped);
+  out["untimed_rows"] = std::move(untimed);
+  out["out_of_memory_rows"] = std::move(failed);
+  return out;
+}
+
+std::string validation_csv(const std::vector<ValidationTable>& tables) {
+  std::string out =
+      "table,line,tier,model,gpu,gpus,predicted_s,measured_s,error,fits,memory_peak_bytes,skipped,outcome\n";
+  for (const ValidationTable& table : tables) {
+    for (const ValidatedRun& run : table.runs) {
+      const MeasuredRun& row = run.run;
+      out += fmt::format("{},{},{},{},{},{},", csv_field(table.name), row.where.line, csv_field(row.tier),
+                         csv_field(row.model), csv_field(row.gpu), row.gpus.value_or(0));
+      if (!run.simulated()) {
+        out += fmt::format(",,,,,{},\n", csv_field(run.skipped));
+        continue;
+      }
+      out += run.scored() ? fmt::format("{:.6g},{:.6g},{:.5f},", run.seconds.predicted, run.seconds.measured,
+                                        run.seconds.error())
+                          : std::string(",,,");
+      out += fmt::format("{},{:.0f},,{}\n", run.fits, run.memory_peak_bytes, run.ran() ? "ran" : "out of memory");
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,124 @@
+#include "import/argument_words.hpp"
+
+#include "import/megatron_settings.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool is_option(const ArgumentWord& word) { return word.text.size() > 2 && word.text.starts_with("--"); }
+
+void append_value(Setting& setting, const ArgumentWord& word) {
+  // A word that vanishes may have been the value, if the option has no value yet.
+  if (word.vanishes && setting.value.kind != Value::Kind::null) return;
+  for (const std::string& name : word.missing) setting.missing.push_back(name);
+  if (word.vanishes) return;
+  setting.text += (setting.text.empty() ? "" : " ") + word.text;
+  Value value = scalar_value(word.text, word.where);
+  if (setting.value.kind == Value::Kind::null) {
+    setting.value = std::move(value);
+    return;
+  }
+  if (setting.value.kind == Value::Kind::scalar) {
+    Value list;
+    list.kind = Value::Kind::sequence;
+    list.where = list.key_where = setting.value.where;
+    list.items.push_back(std::move(setting.value));
+    setting.value = std::move(list);
+  }
+  setting.value.items.push_back(std::move(value));
+}
+
+// A cursor in a text that knows its line and column.
+struct TextCursor {
+  std::string_view text;
+  std::size_t at = 0;
+  Location where;
+
+  bool ended() const { return at >= text.size(); }
+  char peek() const { return ended() ? '\0' : text[at]; }
+  char next() {
+    const char sign = text[at++];
+    ++where.column;
+    if (sign == '\n') {
+      ++where.line;
+      where.column = 1;
+    }
+    return sign;
+  }
+};
+
+void read_quoted(TextCursor& in, std::string& word) {
+  const Location begin = in.where;
+  const char quote = in.next();
+  while (!in.ended() && in.peek() != quote) word += in.next();
+  if (in.ended()) fail_input(begin, "an open quote", "close it");
+  in.next();
+}
+
+}  // namespace
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+std::vector<Setting> settings_of_arguments(std::span<const ArgumentWord> words) {
+  std::vector<Setting> out;
+  for (const ArgumentWord& word : words) {
+    if (!is_option(word)) {
+      if (!out.empty()) append_value(out.back(), word);
+      continue;
+    }
+    const std::size_t equals = word.text.find('=');
+    Setting setting;
+    setting.name = megatron_option_name(word.text.substr(0, equals));
+    setting.where = word.where;
+    if (equals == std::string::npos) {
+      setting.text = word.text;
+      setting.missing = word.missing;
+    } else {
+      ArgumentWord value{word.text.substr(equals + 1), word.where, word.missing};
+      value.where.column += static_cast<int>(equals) + 1;
+      append_value(setting, value);
+      setting.text = word.text;
+    }
+    out.push_back(std::move(setting));
+  }
+  return out;
+}
+
+std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string& name) {
+  std::vector<ArgumentWord> out;
+  TextCursor in{text, 0, {name, 1, 1}};
+  bool inside = false;
+  const auto part = [&] {
+    if (!inside) out.push_back({"", in.where});
+    inside = true;
+  };
+  while (!in.ended()) {
+    const char sign = in.peek();
+    if (sign == '#' && !inside) {
+      while (!in.ended() && in.peek() != '\n') in.next();
+    } else if (sign == '\\' && in.at + 1 < text.size()) {
+      in.next();
+      if (in.peek() == '\n' || in.peek() == '\r') {
+        in.next();
+        continue;
+      }
+      part();
+      out.back().text += in.next();
+    } else if (sign == ' ' || sign == '\t' || sign == '\n' || sign == '\r') {
+      in.next();
+      inside = false;
+    } else if (sign == '\'' || sign == '"') {
+      part();
+      read_quoted(in, out.back().text);
+    } else {
+      part();
+      out.back().text += in.next();
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "import/import_draft.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// One word of a command line, with its place in the file that it comes from.
+struct ArgumentWord {
+  std::string text;
+  Location where;
+  // Names of the unknown values on which this word depends. A word that consists only of an unknown value is empty
+  // here; the word is absent altogether if the value is empty and stands without quotes.
+  std::vector<std::string> missing = {};
+  bool vanishes = false;  // the shell drops the word, because nothing in the word is set
+};
+
+// The last part of a path: the name of a program, wherever it lies.
+std::string base_name(std::string_view path);
+
+// Returns options with the words that follow them, as argparse takes them: "--name value...", "--name=value", "--flag".
+// The names become those of megatron_option_name(). Words before the first option are skipped.
+std::vector<Setting> settings_of_arguments(std::span<const ArgumentWord> words);
+
+// Splits a text into words: blanks and line ends separate words, quotes keep a word together and are removed, # begins
+// a comment, and a backslash at the end of a line means nothing. Error(input) for an open quote.
+std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string& name);
+
+}  // namespace mirfak

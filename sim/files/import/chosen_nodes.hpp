@@ -1,0 +1,15 @@
+#pragma once
+
+#include "cluster/cluster.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace mirfak {
+
+// Returns the cluster of --nodes TYPE:COUNT on the default network; nullopt for an empty text. `profiles`:
+// hw_profiles/. Error(input) for any other text, and for a type that does not exist.
+std::optional<Cluster> cluster_of_nodes(const std::string& text, const std::filesystem::path& profiles);
+
+}  // namespace mirfak

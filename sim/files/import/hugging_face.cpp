@@ -1,0 +1,407 @@
+// transformers v5: training_args.py; TRL v0.24: trainer/sft_config.py, trainer/model_config.py. The global batch is
+// per_device_train_batch_size x gradient_accumulation_steps x data ranks.
+
+#include "import/hugging_face.hpp"
+
+#include "base/text.hpp"
+#include "base/yaml.hpp"
+#include "import/accelerate.hpp"
+#include "import/deepspeed_json.hpp"
+#include "import/json_file.hpp"
+#include "import/option_reader.hpp"
+#include "import/program_facts.hpp"
+#include "import/tuning_tools.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kDeepSpeedPrefix = "deepspeed:";
+constexpr std::int64_t kMaxBatchOfGpu = 1 << 20;
+
+void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, std::string_view prefix) {
+  for (Setting& setting : settings) {
+    setting.name.insert(0, prefix);
+    out.push_back(std::move(setting));
+  }
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  return std::filesystem::path(a).filename() == std::filesystem::path(b).filename();
+}
+
+class TrainerReader {
+ public:
+  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const ImportContext& context,
+                AccelerateSays accelerate)
+      : facts_(facts),
+        tool_(tool),
+        context_(context),
+        options_(draft, defaults_of(facts, tool), tool == nullptr ? "the Trainer" : tool->section("program").scalar),
+        accelerate_(std::move(accelerate)) {}
+
+  HubSharding read() {
+    read_model();
+    read_lengths();
+    read_precision();
+    read_optimizer();
+    read_recomputation();
+    read_adapters();
+    read_sharding();
+    read_batch();
+    read_framework();
+    if (tool_ != nullptr) tool_->judge_rest(options_.draft());
+    if (tool_ == nullptr) options_.draft().allow_own_options();
+    facts_.judge_rest(options_.draft());
+    return sharding_;
+  }
+
+ private:
+  // Returns the framework with these kernels of attention, which replace those of its file.
+  static Value with_attention(Value framework, const Value& kernels) {
+    Value out = framework.kind == Value::Kind::mapping ? std::move(framework) : Value{};
+    if (out.kind != Value::Kind::mapping) set_field(out, "like", std::move(framework));
+    const Value* said = out.find("fusion");
+    Value fusion = said == nullptr ? Value{} : *said;
+    set_field(fusion, "attention", kernels);
+    set_field(out, "fusion", std::move(fusion));
+    return out;
+  }
+
+  static Value defaults_of(const ProgramFacts& facts, const ProgramFacts* tool) {
+    Value out = facts.defaults();
+    if (tool == nullptr) return out;
+    for (const Value::Field& field : tool->defaults().fields) set_field(out, field.key, field.value);
+    return out;
+  }
+
+  void read_model() {
+    const Option id = options_.option_of({"model_name_or_path", "model_name", "model", "base_model"});
+    if (options_.draft().find("config.json") != nullptr) return options_.use(id, "its config.json is here");
+    if (id.setting == nullptr) return lack_model({}, "nothing says what the model is");
+    const std::string name = options_.word(id);
+    const auto known = hugging_face_model(name, context_.sources);
+    if (known) return options_.put(id, "model", known->model, known->note);
+    options_.doubt(id, "no shape is known of it");
+    lack_model(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
+  }
+
+  void lack_model(const Location& where, const std::string& reason) {
+    options_.draft().obstruct(where, reason + ": give its config.json beside the file, or --set model=NAME");
+  }
+
+  void read_lengths() {
+    const Option length = options_.option_of(
+        {"max_seq_length", "max_length", "block_size", "cutoff_len", "sequence_len", "model_max_length"});
+    if (!length.is_none()) {
+      options_.put(length, "training.sequence_length", std::to_string(options_.integer(length, 1, 1 << 24)),
+                   "sequences are taken to be that long");
+    }
+    const Option packing = options_.option("packing");
+    if (options_.flag(packing)) {
+      options_.doubt(packing, "documents are packed, and their lengths are not here: training.document_lengths");
+    } else {
+      options_.leave(packing, "off");
+    }
+  }
+
+  // Reads precision: bf16 and fp16 are the Trainer's; Accelerate's mixed_precision holds if the Trainer states neither.
+  void read_precision() {
+    const Option bfloat = options_.option("bf16");
+    const Option half = options_.option("fp16");
+    const Option tensor = options_.option("tf32");
+    const bool wide = !tensor.is_none() && options_.flag(tensor);
+    if (options_.flag(bfloat) && options_.flag(half)) options_.fail(half, "bf16 or fp16, not both");
+    const bool narrow = options_.flag(bfloat) || options_.flag(half);
+    if (options_.flag(bfloat)) options_.put(bfloat, "training.precision", "bf16");
+    if (options_.flag(half)) options_.put(half, "training.precision", "fp16");
+    if (!options_.flag(bfloat)) options_.leave(bfloat, "off");
+    if (!options_.flag(half)) options_.leave(half, "off");
+    const bool chosen = narrow || accelerate_.precision.has_value();
+    if (!chosen) options_.put(wide ? tensor : bfloat, "training.precision", wide ? "tf32" : "fp32");
+    if (chosen || !wide) options_.leave(tensor, "products are in 16 bits, or in fp32");
+  }
+
+  void read_optimizer() {
+    const Option option = options_.option("optim");
+    const Value* known = facts_.section("optimizers").find(options_.word(option));
+    if (known == nullptr) return options_.doubt(option, "mirfak has no optimizer of this name");
+    options_.put(option, "training.optimizer", known->find("is")->scalar);
+    if (const Value* note = known->find("note")) options_.doubt(option, note->scalar);
+  }
+
+  void read_recomputation() {
+    const Option option = options_.option("gradient_checkpointing");
+    if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full");
+    options_.leave(option, "off");
+    if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
+  }
+
+  void read_adapters() {
+    const Option use = options_.option("use_peft");
+    const Option rank = options_.option("lora_r");
+    const Option dropout = options_.option("lora_dropout");
+    const Option targets = options_.option("lora_target_modules");
+    for (const char* bits : {"load_in_4bit", "load_in_8bit"}) {
+      const Option option = options_.option(bits);
+      if (!options_.flag(option)) {
+        options_.leave(option, "off");
+        continue;
+      }
+      const std::string reason = "frozen weights in fewer bits, which no prediction has: they would count 2 bytes each";
+      options_.doubt(option, reason);
+      if (option.setting != nullptr)
+        options_.draft().obstruct(option.setting->where, fmt::format("{}: {}", bits, reason));
+    }
+    if (!options_.flag(use)) {
+      for (const Option& option : {use, rank, dropout, targets}) options_.leave(option, "no adapters");
+      return;
+    }
+    options_.use(use, "only adapters are trained");
+    options_.put(rank, "training.lora.rank", std::to_string(options_.integer(rank, 1, 1 << 20)));
+    options_.put(dropout, "training.lora.dropout", fmt::format("{}", options_.number(dropout, 0, 1)));
+    read_targets(targets);
+  }
+
+  void read_targets(const Option& option) {
+    if (option.is_none()) return;
+    if (option.value.kind == Value::Kind::scalar && option.value.scalar == "all-linear") {
+      return options_.use(option, "all linear layers");
+    }
+    std::set<std::string> layers;
+    std::vector<Value> words = option.value.items;
+    if (option.value.kind == Value::Kind::scalar) words = {option.value};
+    for (const Value& word : words) {
+      const Value* layer = facts_.section("adapter_targets").find(word.scalar);
+      if (layer == nullptr)
+        return options_.doubt(option, fmt::format("mirfak knows no linear layer {}", excerpt(word.scalar)));
+      layers.insert(layer->scalar);
+    }
+    options_.put(option, "training.lora.targets",
+                 list_value(std::vector<std::string>(layers.begin(), layers.end()), option.value.where));
+  }
+
+  // Reads "full_shard auto_wrap", or a list of such words; DeepSpeed by a file; else Accelerate's setting.
+  void read_sharding() {
+    const Option fsdp = options_.option("fsdp");
+    const Option deepspeed = options_.option("deepspeed");
+    sharding_ = accelerate_.sharding.value_or(HubSharding::none);
+    if (deepspeed.setting != nullptr && !deepspeed.is_none()) {
+      sharding_ = HubSharding::deepspeed;
+      options_.use(deepspeed, "read beside");
+    }
+    const bool said = fsdp.setting != nullptr && !fsdp.is_none() &&
+                      !(fsdp.value.kind == Value::Kind::sequence && fsdp.value.items.empty());
+    if (said) read_fsdp(fsdp);
+    if (!said) options_.leave(fsdp, "off");
+    if (sharding_ == HubSharding::none) {
+      options_.put(fsdp, "strategy.zero", "0", "each GPU holds all of it");
+      options_.put(fsdp, "strategy.overlap_grad_reduce", "true", "DDP always does");
+    }
+    const Option inside = options_.option("fsdp_config.activation_checkpointing");
+    if (inside.setting != nullptr && options_.flag(inside)) options_.put(inside, "strategy.recompute", "full");
+  }
+
+  void read_fsdp(const Option& option) {
+    sharding_ = HubSharding::fsdp;
+    std::string text = option.value.kind == Value::Kind::scalar ? option.value.scalar : "";
+    for (const Value& item : option.value.items) text += " " + item.scalar;
+    if (text == "true" || text == "True") text = "full_shard";
+    const auto has = [&](std::string_view word) {
+      return (" " + text + " ").find(fmt::format(" {} ", word)) != std::string::npos;
+    };
+    const bool hybrid = has("hybrid_shard") || has("hybrid_shard_zero2");
+    const bool kept = has("shard_grad_op") || has("hybrid_shard_zero2");
+    const bool whole = has("full_shard") || has("hybrid_shard");
+    if (!kept && !whole) {
+      return options_.fail(option, "full_shard, shard_grad_op, hybrid_shard or hybrid_shard_zero2 among the words");
+    }
+    options_.put(option, "strategy.zero", kept ? "2" : "3");
+    const auto& machine = options_.draft().machine;
+    if (hybrid && machine.gpus_per_node) {
+      options_.put(option, "strategy.zero_group", std::to_string(*machine.gpus_per_node), "each node holds a copy");
+    } else if (hybrid) {
+      options_.doubt(option, "each node holds a copy: how many GPUs a node has is not here");
+    }
+    if (has("offload")) options_.doubt(option, "no prediction has parameters and gradients on the host");
+  }
+
+  void read_batch() {
+    const Option micro =
+        options_.option_of({"per_device_train_batch_size", "per_gpu_train_batch_size", "micro_batch_size"});
+    const Option steps = options_.option("gradient_accumulation_steps");
+    const std::int64_t sequences = options_.integer(micro, 1, kMaxBatchOfGpu);
+    const std::int64_t parts = steps.setting == nullptr && accelerate_.accumulation
+                                   ? *accelerate_.accumulation
+                                   : options_.integer(steps, 1, kMaxBatchOfGpu);
+    options_.put(micro, "strategy.micro_batch", std::to_string(sequences));
+    options_.use(steps, "microbatches of a GPU in a step");
+    std::optional<std::int64_t> gpus = accelerate_.processes ? accelerate_.processes : context_.gpus;
+    const std::int64_t model_ranks = accelerate_.model_ranks;
+    if (!gpus || *gpus % model_ranks != 0) {
+      return options_.draft().obstruct(micro.setting == nullptr ? Location{} : micro.setting->where,
+                                       "the global batch is that of a GPU times the data ranks: give the nodes");
+    }
+    const std::int64_t ranks = *gpus / model_ranks;
+    options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
+                 fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
+  }
+
+  void read_framework() {
+    const Option compile = options_.option("torch_compile");
+    const bool compiled = options_.flag(compile) || accelerate_.compiled;
+    const char* name = sharding_ == HubSharding::deepspeed ? "deepspeed"
+                       : sharding_ == HubSharding::none    ? "none"
+                       : compiled                          ? "fsdp-compiled"
+                                                           : "fsdp";
+    Value framework = *facts_.section("frameworks").find(name);
+    const Option attention = options_.option("attn_implementation");
+    if (attention.setting == nullptr || attention.is_none()) {
+      options_.put(compile, "training.framework", std::move(framework));
+    } else if (const Value* kernels = facts_.section("attention").find(options_.word(attention))) {
+      options_.put(attention, "training.framework", with_attention(std::move(framework), *kernels));
+    } else {
+      options_.put(compile, "training.framework", std::move(framework));
+      options_.doubt(attention, "not a kernel of attention that mirfak knows: the framework file's is taken");
+    }
+    const bool unseen = compiled && sharding_ != HubSharding::fsdp;
+    if (unseen) options_.doubt(compile, "the prediction has the compiler's kernels with FSDP only");
+  }
+
+  const ProgramFacts& facts_;
+  const ProgramFacts* tool_;
+  const ImportContext& context_;
+  OptionReader options_;
+  AccelerateSays accelerate_;
+  HubSharding sharding_ = HubSharding::none;
+};
+
+Value root_of(const ImportFile& file, const ImportContext& context) {
+  const std::size_t start = file.text.find_first_not_of(" \t\r\n");
+  const bool json = start != std::string::npos && file.text[start] == '{';
+  return json ? parse_json_file(file.text, file.name, context.environment) : parse_yaml(file.text, file.name);
+}
+
+// Returns the first file of this kind; nullptr: none.
+const ImportFile* file_of(std::span<const ImportFile> files, bool (*is)(const ImportFile&)) {
+  const auto at = std::find_if(files.begin(), files.end(), is);
+  return at == files.end() ? nullptr : &*at;
+}
+
+// Returns the DeepSpeed JSON: one that is named must be among the files; one among the files counts even if it is not
+// named.
+const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::vector<Setting>& settings) {
+  const ImportFile* here = file_of(files, is_deepspeed_json);
+  for (const Setting& setting : settings) {
+    const bool names =
+        setting.name == "deepspeed" || setting.name == "accelerate:deepspeed_config.deepspeed_config_file";
+    if (!names || setting.value.kind != Value::Kind::scalar || setting.value.scalar.empty()) continue;
+    if (setting.value.scalar == "none" || setting.value.scalar == "null") continue;
+    const bool given = here != nullptr && same_file(here->name, setting.value.scalar);
+    if (!given)
+      fail_input(setting.where, fmt::format("{} is not among the files", excerpt(setting.value.scalar)),
+                 "give it, too");
+  }
+  return here;
+}
+
+bool has_any(const Value& root, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return root.find(key) != nullptr; });
+}
+
+bool reads_as(const ImportFile& file, bool (*judge)(const Value&)) {
+  try {
+    const Value root = parse_yaml(file.text, file.name);
+    return root.kind == Value::Kind::mapping && judge(root);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
+                           const ImportContext& context, const ProgramFacts* tool) {
+  const ProgramFacts facts(context.sources, "hugging-face");
+  const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
+  const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return setting.name.starts_with(kAcceleratePrefix);
+  });
+  for (const Setting& setting : settings) {
+    const bool names = setting.name == std::string(kAcceleratePrefix) + "config_file";
+    if (names && (accelerate == nullptr || !same_file(accelerate->name, setting.value.scalar))) {
+      fail_input(
+          setting.where,
+          fmt::format("{} is not among the files, or no configuration of Accelerate", excerpt(setting.value.scalar)),
+          "give it, too");
+    }
+  }
+  // Options of the command line come after those of the file, and take precedence.
+  if (accelerate != nullptr) {
+    std::vector<Setting> whole;
+    add_with_prefix(whole, settings_of(root_of(*accelerate, context)), kAcceleratePrefix);
+    for (Setting& setting : settings) whole.push_back(std::move(setting));
+    settings = std::move(whole);
+  }
+  const ImportFile* deepspeed = deepspeed_file(files, settings);
+  if (deepspeed != nullptr) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
+  if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
+  const bool inline_deepspeed = std::any_of(
+      settings.begin(), settings.end(), [](const Setting& setting) { return setting.name.starts_with("deepspeed."); });
+  for (Setting& setting : settings) {
+    if (setting.name.starts_with("deepspeed.")) setting.name.replace(0, 10, kDeepSpeedPrefix);
+  }
+  ImportDraft draft(std::move(settings));
+  if (const Setting* model = draft.find("config.json")) draft.take(*model, "model", model->value);
+  AccelerateSays says;
+  if (accelerate != nullptr || by_options) says = read_accelerate(draft, facts);
+  if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);
+  if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
+    draft.use(*file, "its settings stand above");
+  if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
+  const HubSharding sharding = TrainerReader(draft, facts, tool, context, says).read();
+  if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
+    ImportContext inside = context;
+    if (says.processes) inside.gpus = says.processes;
+    const ProgramFacts of_deepspeed(context.sources, "deepspeed");
+    DeepSpeedReader(draft, of_deepspeed, inside, std::string(kDeepSpeedPrefix), "the Trainer").read();
+  }
+  return draft;
+}
+
+bool is_trainer_file(const ImportFile& file) {
+  if (is_llama_factory_file(file) || is_axolotl_file(file)) return false;
+  const auto mentions = [&](std::string_view word) { return file.text.find(word) != std::string::npos; };
+  if (!mentions("train_batch_size") && !mentions("gradient_checkpointing") && !mentions("output_dir")) return false;
+  return reads_as(file, [](const Value& root) {
+    return has_any(root, {"per_device_train_batch_size", "gradient_checkpointing", "per_gpu_train_batch_size"}) ||
+           (has_any(root, {"output_dir"}) && has_any(root, {"learning_rate", "num_train_epochs", "max_steps"}));
+  });
+}
+
+ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportContext& context) {
+  return import_trainer(settings_of(root_of(files.front(), context)), files.subspan(1), context);
+}
+
+bool is_accelerate_yaml(const ImportFile& file) {
+  if (file.text.find("distributed_type") == std::string::npos) return false;
+  return reads_as(file, [](const Value& root) {
+    return has_any(root, {"distributed_type"}) &&
+           has_any(root, {"num_processes", "num_machines", "compute_environment", "mixed_precision"});
+  });
+}
+
+ImportDraft read_accelerate_yaml(std::span<const ImportFile> files, const ImportContext& context) {
+  std::vector<Setting> settings;
+  if (const ImportFile* trainer = file_of(files, is_trainer_file)) settings = settings_of(root_of(*trainer, context));
+  return import_trainer(std::move(settings), files, context);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,450 @@
+#include "import/layer_pattern.hpp"
+#include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
+#include "model/model_reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kModelDefault = "the program's default";
+
+bool gated(MegatronReading& reading) { return reading.options.flag({"swiglu", "geglu", "quick-geglu"}) != nullptr; }
+
+void read_sizes(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const MegatronOptions::Names layers = {"num-layers", "decoder-num-layers", "encoder-num-layers"};
+  const MegatronOptions::Names heads = {"num-attention-heads"};
+  for (const auto& [names, key, into] :
+       {std::tuple{layers, "model.layers", &MegatronReading::layers},
+        std::tuple{MegatronOptions::Names{"hidden-size"}, "model.hidden", &MegatronReading::hidden},
+        std::tuple{heads, "model.heads", &MegatronReading::heads}}) {
+    const std::optional<std::int64_t> value = options.count(names);
+    if (!value && key == std::string_view("model.layers") && reading.program == MegatronProgram::hybrid) continue;
+    if (!value) {
+      draft.obstruct(reading.run.where,
+                     fmt::format("{} is not said: it stands in a checkpoint or in Python", *names.begin()));
+      continue;
+    }
+    reading.*into = *value;
+    draft.take(*options.said(names), key, std::to_string(*value));
+  }
+}
+
+void read_ffn(MegatronReading& reading) {
+  const std::int64_t four = 4 * reading.hidden;
+  const bool gate = gated(reading);
+  const std::int64_t two_thirds = four * 2 / 3 / 64 * 64;
+  if (reading.hidden == 0) return;
+  reading.ffn =
+      reading.count_or({"ffn-hidden-size"}, "model.ffn", gate ? two_thirds : four,
+                       gate ? "two thirds of four times the hidden size, in whole 64s, as the activation is gated"
+                            : "four times the hidden size");
+}
+
+void read_key_value_heads(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  reading.kv_heads = reading.heads;
+  if (const auto heads = options.count({"num-key-value-heads"})) {
+    reading.kv_heads = *heads;
+    reading.draft.take(*options.said({"num-key-value-heads"}), "model.kv_heads", std::to_string(*heads));
+    return;
+  }
+  const Setting* grouped = options.flag({"group-query-attention"});
+  const Setting* groups = options.said({"num-query-groups"});
+  if (grouped == nullptr) {
+    if (groups != nullptr)
+      reading.draft.leave(*groups, "without --group-query-attention every head has keys and values of its own");
+    return;
+  }
+  reading.draft.use(*grouped, "with --num-query-groups");
+  reading.kv_heads =
+      reading.count_or({"num-query-groups"}, "model.kv_heads", 1, "the program's default with --group-query-attention");
+}
+
+void read_latent_attention(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  reading.draft.use(*options.flag({"multi-latent-attention"}), "multi-head latent attention");
+  const std::string reason(kModelDefault);
+  reading.count_or({"q-lora-rank"}, "model.latent_attention.query_rank", 0,
+                   "not said: queries come from the layer's input");
+  reading.count_or({"kv-lora-rank"}, "model.latent_attention.key_value_rank", 32, reason);
+  const std::int64_t position =
+      reading.count_or({"qk-pos-emb-head-dim"}, "model.latent_attention.position_dim", 64, reason);
+  reading.count_or({"v-head-dim"}, "model.latent_attention.value_dim", 128, reason);
+  const std::int64_t content = options.count({"qk-head-dim"}).value_or(128);
+  reading.head_dim = content + position;
+  const std::string sum = fmt::format("{} of content and {} of position", content, position);
+  if (const Setting* said = options.said({"qk-head-dim"}))
+    reading.draft.take(*said, "model.head_dim", std::to_string(reading.head_dim), sum);
+  if (options.said({"qk-head-dim"}) == nullptr)
+    reading.draft.assume("model.head_dim", std::to_string(reading.head_dim), sum);
+  reading.kv_heads = reading.heads;
+  for (const MegatronOptions::Names& names :
+       {MegatronOptions::Names{"kv-channels"}, MegatronOptions::Names{"group-query-attention"},
+        MegatronOptions::Names{"num-query-groups"}}) {
+    if (const Setting* other = options.said(names))
+      reading.draft.leave(*other, "latent attention has sizes of its own");
+  }
+  if (const Setting* norms = options.flag({"qk-layernorm"}))
+    reading.draft.use(*norms, "latent attention has these norms");
+}
+
+// Returns the number of preceding tokens that a token attends to: the first number of (127, 0); -1: all of them. The
+// number of following tokens must be 0 or -1.
+std::int64_t window_before(const std::vector<std::string>& words, const Setting& setting) {
+  std::vector<std::int64_t> numbers;
+  for (std::string word : words) {
+    if (word.starts_with('(')) word.erase(0, 1);
+    if (word.ends_with(')')) word.pop_back();
+    const std::optional<std::int64_t> number = whole_number_of(word);
+    if (!number || *number < -1 || *number > 1'000'000'000)
+      fail_input(setting.value.where, "--window-size: expected two numbers, such as 127,0, or -1,0 for no window");
+    numbers.push_back(*number);
+  }
+  if (numbers.size() > 2 || (numbers.size() == 2 && numbers.back() > 0))
+    fail_input(setting.value.where,
+               "--window-size: expected two numbers, of which the second is 0: tokens do not look ahead");
+  return numbers.front();
+}
+
+// Reads the layers with a window: each n-th layer attends to all tokens, or a list has 1 for the layers with a window
+// and 0 for the others.
+void read_windowed_layers(MegatronReading& reading, const Setting& setting, std::int64_t tokens) {
+  constexpr const char* key = "model.sliding_window.full_every";
+  const std::string text = word_of(setting.value);
+  const std::optional<std::int64_t> number = whole_number_of(text);
+  if (number) return reading.draft.take(setting, key, text);
+  std::vector<std::int64_t> list;
+  if (setting.value.kind == Value::Kind::scalar) list = python_list(text, setting.value.where);
+  for (const Value& item : setting.value.items) {
+    const std::optional<std::int64_t> windowed = whole_number_of(item.scalar);
+    if (!windowed) fail_input(setting.where, "--window-attn-skip-freq: expected a number, or a list of 0 and 1");
+    list.push_back(*windowed);
+  }
+  const std::vector<bool> windowed(list.begin(), list.end());
+  const std::optional<SlidingWindow> window = sliding_window_of(windowed, tokens);
+  if (!window || static_cast<std::int64_t>(list.size()) != reading.layers) {
+    const std::string why = window ? fmt::format("{} entries for {} layers", list.size(), reading.layers)
+                                   : "mirfak has full attention in the leading layers or in each so many-th";
+    reading.draft.doubt(setting, why);
+    reading.draft.obstruct(setting.where, "--window-attn-skip-freq: " + why);
+    return;
+  }
+  if (window->full_first > 0)
+    reading.draft.take(setting, "model.sliding_window.full_first", std::to_string(window->full_first));
+  if (window->full_every > 0) reading.draft.take(setting, key, std::to_string(window->full_every));
+  if (window->full_first == 0 && window->full_every == 0) reading.draft.use(setting, "a window in all layers");
+}
+
+void read_softmax(MegatronReading& reading) {
+  if (reading.options.word({"softmax-type"}).value_or("") != "learnable") return;
+  reading.draft.take(*reading.options.said({"softmax-type"}), "model.sinks", "true");
+}
+
+void read_attention(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  if (options.flag({"multi-latent-attention"}) != nullptr) {
+    read_latent_attention(reading);
+  } else {
+    read_key_value_heads(reading);
+    const std::int64_t even = reading.heads > 0 ? reading.hidden / reading.heads : 0;
+    if (even > 0)
+      reading.head_dim = reading.count_or({"kv-channels"}, "model.head_dim", even, "the hidden size over the heads");
+    reading.flag({"qk-layernorm"}, "model.qk_norm");
+  }
+  read_softmax(reading);
+  const std::vector<std::string> window = options.words({"window-size"});
+  if (window.empty()) return;
+  const Setting& setting = *options.said({"window-size"});
+  const std::int64_t before = window_before(window, setting);
+  if (before < 0) return reading.draft.leave(setting, "-1: no window");
+  reading.draft.take(setting, "model.sliding_window.tokens", std::to_string(before + 1), "and the token itself");
+  const Setting* const layers = options.said({"window-attn-skip-freq"});
+  if (layers != nullptr) read_windowed_layers(reading, *layers, before + 1);
+}
+
+void read_activation(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  struct Kind {
+    MegatronOptions::Names names;
+    std::string_view activation;
+  };
+  static const Kind kinds[] = {{{"swiglu", "quick-geglu"}, "swiglu"},
+                               {{"geglu"}, "geglu"},
+                               {{"squared-relu"}, "squared_relu"},
+                               {{"openai-gelu", "onnx-safe"}, "gelu"}};
+  bool said = false;
+  for (const Kind& kind : kinds) {
+    const Setting* setting = options.flag(kind.names);
+    if (setting == nullptr) continue;
+    reading.draft.take(*setting, "model.activation", kind.activation);
+    said = true;
+  }
+  if (!said) reading.draft.assume("model.activation", "gelu", std::string(kModelDefault));
+  if (const Setting* clamp = options.said({"activation-func-clamp-value"}))
+    reading.draft.take(*clamp, "model.activation_limit", word_of(clamp->value));
+}
+
+void read_norms(MegatronReading& reading) {
+  const Setting* setting = reading.options.said({"normalization"});
+  if (setting == nullptr) return reading.draft.assume("model.normalization", "layer_norm", std::string(kModelDefault));
+  std::string name = word_of(setting->value);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (name == "rmsnorm") return reading.draft.take(*setting, "model.normalization", "rms_norm");
+  if (name == "layernorm") return reading.draft.take(*setting, "model.normalization", "layer_norm");
+  reading.draft.doubt(*setting, "expected LayerNorm or RMSNorm");
+}
+
+void read_positions(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const Setting* setting = options.said({"position-embedding-type"});
+  const Setting* rotary = options.flag({"use-rotary-position-embeddings"});
+  const Setting* none = options.flag({"no-position-embedding"});
+  if (setting == nullptr && rotary != nullptr) return draft.take(*rotary, "model.position", "rotary");
+  if (setting == nullptr && none != nullptr) return draft.take(*none, "model.position", "none");
+  if (setting == nullptr) return draft.assume("model.position", "learned", std::string(kModelDefault));
+  for (const Setting* other : {rotary, none}) {
+    if (other != nullptr) draft.leave(*other, "--position-embedding-type says it");
+  }
+  const std::string name = word_of(setting->value);
+  if (name == "rope" || name == "rotary" || name == "yarn" || name == "mrope")
+    return draft.take(*setting, "model.position", "rotary");
+  if (name == "learned_absolute" || name == "absolute") return draft.take(*setting, "model.position", "learned");
+  if (name == "none" || name == "alibi") return draft.take(*setting, "model.position", name);
+  draft.doubt(*setting, "expected learned_absolute, rope, alibi or none");
+}
+
+void read_parts(MegatronReading& reading) {
+  read_activation(reading);
+  read_norms(reading);
+  read_positions(reading);
+  const std::string reason(kModelDefault);
+  if (!reading.flag({"disable-bias-linear"}, "model.linear_bias", "false"))
+    reading.draft.assume("model.linear_bias", "true", reason);
+  reading.flag({"add-qkv-bias"}, "model.qkv_bias");
+  if (!reading.flag({"untie-embeddings-and-output-weights"}, "model.tied_embeddings", "false"))
+    reading.draft.assume("model.tied_embeddings", "true", reason);
+  reading.flag({"embed-layernorm"}, "model.embedding_norm");
+  const auto predictions = reading.options.count({"mtp-num-layers"});
+  if (predictions)
+    reading.draft.take(*reading.options.said({"mtp-num-layers"}), "model.prediction_layers",
+                       std::to_string(*predictions));
+}
+
+// Reads dropout: Megatron-LM has one rate for attention and one for the rest; mirfak has one rate.
+void read_dropout(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const double hidden = options.number({"hidden-dropout"}).value_or(0.1);
+  const Setting* attention = options.said({"attention-dropout"});
+  const Setting* setting = options.said({"hidden-dropout"});
+  const std::string text = fmt::format("{}", hidden);
+  if (setting != nullptr) reading.draft.take(*setting, "model.dropout", text);
+  if (setting == nullptr) reading.draft.assume("model.dropout", text, std::string(kModelDefault));
+  if (attention == nullptr) return;
+  const bool same = options.number({"attention-dropout"}).value_or(0.1) == hidden;
+  if (same) return reading.draft.use(*attention, "as --hidden-dropout");
+  reading.draft.doubt(*attention, fmt::format("mirfak has one dropout: {}, of --hidden-dropout", text));
+}
+
+std::vector<std::int64_t> expert_layers(MegatronReading& reading, const Setting* setting) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(std::clamp<std::int64_t>(reading.layers, 0, 100'000)), 1);
+  if (setting == nullptr) return out;
+  const std::string text = word_of(setting->value);
+  if (text.find_first_not_of("0123456789") != std::string::npos) return python_list(text, setting->value.where);
+  const std::int64_t every = std::max<std::int64_t>(1, reading.options.count({"moe-layer-freq"}).value_or(1));
+  for (std::size_t layer = 0; layer < out.size(); ++layer)
+    out[layer] = static_cast<std::int64_t>(layer) % every == 0 ? 1 : 0;
+  return out;
+}
+
+// Reads the layers with experts: dense layers first, then each n-th layer.
+void read_expert_layers(MegatronReading& reading) {
+  const Setting* setting = reading.options.said({"moe-layer-freq"});
+  if (setting == nullptr) return;
+  const std::vector<std::int64_t> layers = expert_layers(reading, setting);
+  std::size_t dense = 0;
+  while (dense < layers.size() && layers[dense] == 0) ++dense;
+  std::size_t every = 1;
+  while (dense + every < layers.size() && layers[dense + every] == 0) ++every;
+  // If every second layer has experts, the first layer of a pair is dense: its leading zero is not part of first_dense.
+  const std::size_t first = every > 1 && dense + 1 >= every ? dense + 1 - every : dense;
+  const bool shifted = every > 1 && dense + 1 < every;
+  bool fits = dense < layers.size();
+  for (std::size_t i = dense; i < layers.size(); ++i) fits = fits && (layers[i] != 0) == ((i - dense) % every == 0);
+  if (layers.size() != static_cast<std::size_t>(reading.layers)) {
+    reading.draft.obstruct(setting->where,
+                           fmt::format("--moe-layer-freq: {} entries for {} layers", layers.size(), reading.layers));
+  }
+  if (!fits) {
+    reading.draft.doubt(*setting, "mirfak has dense layers first, then experts in each so many-th");
+    reading.draft.obstruct(setting->where,
+                           "--moe-layer-freq: mirfak has dense layers first, then experts in each so many-th");
+    return;
+  }
+  reading.draft.take(*setting, "model.experts.first_dense", std::to_string(shifted ? 0 : first));
+  if (every > 1)
+    reading.draft.take(*setting, "model.experts.every", std::to_string(every),
+                       shifted ? "mirfak has experts in the last of so many, not in the first" : "");
+}
+
+void read_expert_interval(MegatronReading& reading) {
+  if (!reading.deepspeed || reading.options.said({"moe-layer-freq"}) != nullptr) return;
+  reading.count_or({"expert-interval"}, "model.experts.every", 2, "Megatron-DeepSpeed's --expert-interval");
+}
+
+void read_experts(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const std::vector<std::string> counts = options.words({"num-experts"});
+  if (counts.empty()) return;
+  const Setting& setting = *options.said({"num-experts"});
+  if (counts.size() > 1) {
+    draft.obstruct(setting.where,
+                   "--num-experts: layers with different numbers of experts, which mirfak does not describe: those of "
+                   "the first are taken");
+  }
+  std::int64_t count = 0;
+  for (const char digit : counts.front())
+    count = digit >= '0' && digit <= '9' && count < 1'000'000 ? count * 10 + (digit - '0') : -1;
+  if (count < 0) fail_input(setting.value.where, "--num-experts: expected a number");
+  if (count == 0 || (count == 1 && reading.deepspeed)) return draft.leave(setting, "a dense model");
+  reading.experts = count;
+  draft.take(setting, "model.experts.count", std::to_string(count));
+  const std::string reason(kModelDefault);
+  reading.count_or({"moe-router-topk", "topk"}, "model.experts.per_token", reading.deepspeed ? 1 : 2, reason);
+  reading.count_or({"moe-ffn-hidden-size"}, "model.experts.ffn", reading.ffn, "as --ffn-hidden-size");
+  if (const auto shared = options.count({"moe-shared-expert-intermediate-size"})) {
+    draft.take(*options.said({"moe-shared-expert-intermediate-size"}), "model.experts.shared_ffn",
+               std::to_string(*shared));
+  }
+  if (const auto groups = options.count({"moe-router-num-groups"})) {
+    draft.take(*options.said({"moe-router-num-groups"}), "model.experts.groups", std::to_string(*groups));
+    reading.count_or({"moe-router-group-topk"}, "model.experts.groups_per_token", 1, "one group");
+  }
+  if (const Setting* gate = options.flag({"moe-shared-expert-gate"}))
+    draft.doubt(*gate, "the gate of shared experts is left out: one weight for each of the hidden size");
+  read_expert_layers(reading);
+  read_expert_interval(reading);
+}
+
+// Returns the tokens of the vocabulary before padding, and the reason.
+std::pair<std::int64_t, std::string> tokens_of(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const std::string type = options.word({"tokenizer-type"}).value_or("");
+  std::string model =
+      options.word({"tokenizer-model"}).value_or("") + " " + options.word({"tokenizer-name-or-path"}).value_or("");
+  const auto known = [&](const std::vector<MegatronKnowledge::Vocabulary>& among,
+                         const auto& holds) -> std::pair<std::int64_t, std::string> {
+    for (const MegatronKnowledge::Vocabulary& vocabulary : among) {
+      if (holds(vocabulary.of))
+        return {vocabulary.tokens,
+                fmt::format("{} tokens of {} ({})", vocabulary.tokens, vocabulary.of, vocabulary.source)};
+    }
+    return {0, ""};
+  };
+  const MegatronKnowledge& knowledge = reading.knowledge;
+  auto out = known(knowledge.models, [&](const std::string& name) { return model.find(name) != std::string::npos; });
+  if (out.first == 0) out = known(knowledge.tokenizer_types, [&](const std::string& name) { return name == type; });
+  const bool word_pieces = reading.program == MegatronProgram::bert || reading.program == MegatronProgram::t5;
+  if (out.first == 0 && word_pieces)
+    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "BertWordPieceCase"; });
+  if (out.first == 0)
+    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "GPT2BPETokenizer"; });
+  for (const std::string_view name : {"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"}) {
+    if (const Setting* setting = options.said({name})) reading.draft.use(*setting, "the size of the vocabulary");
+  }
+  return out;
+}
+
+void read_vocabulary(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const Setting* padding = options.said({"make-vocab-size-divisible-by"});
+  if (const auto padded = options.count({"padded-vocab-size"})) {
+    reading.vocab = *padded;
+    reading.draft.take(*options.said({"padded-vocab-size"}), "model.vocab", std::to_string(*padded));
+    for (const std::string_view name :
+         {"vocab-size", "vocab-file", "tokenizer-type", "tokenizer-model", "make-vocab-size-divisible-by"}) {
+      if (const Setting* other = options.said({name})) reading.draft.leave(*other, "--padded-vocab-size says it");
+    }
+    return;
+  }
+  const std::int64_t multiple = options.count({"make-vocab-size-divisible-by"}).value_or(128) * reading.tensor;
+  if (multiple < 1) fail_input(padding->where, "--make-vocab-size-divisible-by: expected a number from 1");
+  const auto padded = [&](std::int64_t tokens) { return (tokens + multiple - 1) / multiple * multiple; };
+  if (padding != nullptr)
+    reading.draft.use(
+        *padding, fmt::format("the vocabulary is a multiple of {} x {}", multiple / reading.tensor, reading.tensor));
+  const auto size = options.count({"vocab-size"});
+  const bool one_more = options.word({"tokenizer-type"}).value_or("") == "NullTokenizer";
+  if (size) {
+    reading.vocab = padded(*size + (one_more ? 1 : 0));
+    const std::string how =
+        fmt::format("{}in whole {}s", one_more ? "one more for the end of a document, " : "", multiple);
+    reading.draft.take(*options.said({"vocab-size"}), "model.vocab", std::to_string(reading.vocab), how);
+    if (const Setting* type = options.said({"tokenizer-type"})) reading.draft.use(*type, "--vocab-size says how large");
+    for (const std::string_view name : {"vocab-file", "tokenizer-model"}) {
+      if (const Setting* other = options.said({name})) reading.draft.leave(*other, "--vocab-size says how large");
+    }
+    return;
+  }
+  const auto [tokens, why] = tokens_of(reading);
+  reading.vocab = padded(tokens);
+  reading.draft.assume("model.vocab", std::to_string(reading.vocab),
+                       fmt::format("the tokenizer's files are not here: {}, in whole {}s", why, multiple));
+}
+
+void read_lengths(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const MegatronOptions::Names names = {"seq-length", "encoder-seq-length"};
+  const auto length = options.count(names);
+  const auto longest = options.count({"max-position-embeddings"});
+  if (length) {
+    reading.sequence = *length;
+    reading.draft.take(*options.said(names), "training.sequence_length", std::to_string(*length));
+  } else if (longest) {
+    reading.sequence = *longest;
+    reading.draft.assume("training.sequence_length", std::to_string(*longest),
+                         "--seq-length is not said: as --max-position-embeddings");
+  } else {
+    reading.draft.obstruct(reading.run.where, "seq-length is not said");
+  }
+  if (longest)
+    return reading.draft.take(*options.said({"max-position-embeddings"}), "model.max_sequence",
+                              std::to_string(*longest));
+  if (length) reading.draft.assume("model.max_sequence", std::to_string(*length), "as --seq-length");
+}
+
+void describe_bert(MegatronReading& reading) {
+  ImportDraft& draft = reading.draft;
+  const std::string reason = "BERT as Megatron-LM has it";
+  draft.assume("model.attention", "bidirectional", reason);
+  draft.assume("model.sentence_pairs", "true", reason);
+  draft.assume("model.masked_share", reading.options.word({"mask-prob"}).value_or("0.15"), reason);
+}
+
+}  // namespace
+
+void read_megatron_model(MegatronReading& reading) {
+  read_sizes(reading);
+  read_ffn(reading);
+  read_attention(reading);
+  read_parts(reading);
+  read_dropout(reading);
+  read_vocabulary(reading);
+  read_lengths(reading);
+  read_experts(reading);
+  if (reading.program == MegatronProgram::bert) describe_bert(reading);
+  if (reading.program == MegatronProgram::hybrid) read_megatron_hybrid(reading);
+  if (reading.program == MegatronProgram::t5) read_megatron_encoder_decoder(reading);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "import/import_draft.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Megatron-LM's options by name ("micro-batch-size", without dashes), from a file of any format. Options that are
+// false, none or null count as not stated. An option whose value is not known (${TP}) is doubted, and `missing` lists
+// the names that would have to be known.
+class MegatronOptions {
+ public:
+  explicit MegatronOptions(ImportDraft& draft) : draft_(draft) {}
+
+  using Names = std::vector<std::string_view>;
+
+  const Setting* said(const Names& names);              // the last setting with one of these names; nullptr: none
+  const Setting* flag(const Names& names);              // the last setting without a value with one of these names
+  std::optional<std::string> word(const Names& names);  // the value as one word, without quotes around it
+  // Returns a whole number, also 9_765_625 and 1e6; Error(input) at any other value.
+  std::optional<std::int64_t> count(const Names& names);
+  std::optional<double> number(const Names& names);
+  std::vector<std::string> words(const Names& names);  // the words of a list in any notation
+
+  ImportDraft& draft() { return draft_; }
+  const std::vector<std::string>& missing() const { return missing_; }
+
+ private:
+  ImportDraft& draft_;
+  std::vector<std::string> missing_;
+};
+
+// Returns the words after an option: the items of a list, or the parts of one word with blanks, without quotes and
+// brackets.
+std::vector<std::string> words_of(const Value& value);
+// Returns the words of a value joined by blanks.
+std::string word_of(const Value& value);
+
+}  // namespace mirfak

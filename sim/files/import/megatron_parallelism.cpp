@@ -1,0 +1,167 @@
+#include "import/layer_pattern.hpp"
+#include "import/megatron_reading.hpp"
+#include "import/pipeline_layout.hpp"
+
+#include "base/yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kDefault = "the program's default";
+
+Value list_value(const std::vector<int>& numbers, const Location& where) {
+  Value out;
+  out.kind = Value::Kind::sequence;
+  out.where = out.key_where = where;
+  for (const int number : numbers) out.items.push_back(scalar_value(std::to_string(number), where));
+  return out;
+}
+
+void read_context(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const Setting* ulysses = options.said({"ds-sequence-parallel-size"});
+  if (ulysses != nullptr && options.count({"ds-sequence-parallel-size"}).value_or(1) > 1) {
+    reading.context = reading.count_or({"ds-sequence-parallel-size"}, "strategy.context", 1, "");
+    reading.draft.take(*ulysses, "strategy.context_communication", "a2a", "heads divided inside attention");
+    return;
+  }
+  if (ulysses != nullptr) reading.draft.leave(*ulysses, "one rank");
+  reading.context = reading.count_or({"context-parallel-size"}, "strategy.context", 1, std::string(kDefault));
+  const Setting* way = options.said({"cp-comm-type"});
+  if (way == nullptr) return;
+  if (reading.context <= 1) return reading.draft.leave(*way, "only with context parallelism");
+  const std::vector<std::string> ways = options.words({"cp-comm-type"});
+  const std::string name = ways.empty() ? "" : ways.front();
+  if (name == "all_gather") return reading.draft.take(*way, "strategy.context_communication", "all-gather");
+  if (name == "a2a" || name == "p2p") return reading.draft.take(*way, "strategy.context_communication", name);
+  reading.draft.take(*way, "strategy.context_communication", "p2p");
+  reading.draft.doubt(*way, "mirfak divides heads or passes keys and values around, not both in turn: a ring is taken");
+}
+
+// Sets chunks by --pipeline-model-parallel-layout.
+void take_layout(MegatronReading& reading, const Setting& setting) {
+  const std::vector<std::string> stages = pipeline_layout_stages(word_of(setting.value), setting.value.where);
+  const auto count = static_cast<std::int64_t>(stages.size());
+  if (count % reading.pipeline != 0) {
+    reading.draft.obstruct(setting.where, fmt::format("{}: {} parts do not divide over {} pipeline stages",
+                                                      setting.name, count, reading.pipeline));
+    return;
+  }
+  reading.draft.take(setting, "strategy.virtual_pipeline", std::to_string(count / reading.pipeline));
+  reading.draft.take(setting, "strategy.layer_split", list_value(layers_of_stages(stages), setting.where));
+  const std::string& last = stages.back();
+  const bool predictions_elsewhere = std::any_of(
+      stages.begin(), stages.end() - 1, [](const std::string& stage) { return stage.find('m') != std::string::npos; });
+  if (stages.front().find('E') == std::string::npos || last.find('L') == std::string::npos || predictions_elsewhere) {
+    reading.draft.use(
+        setting, "mirfak has the embedding in the first part, and predictions of more tokens and the loss in the last");
+  }
+}
+
+// Sets the layers of the first and last stage; the stages between them have the other layers.
+void take_ends(MegatronReading& reading, std::int64_t chunks) {
+  MegatronOptions& options = reading.options;
+  const auto first = options.count({"decoder-first-pipeline-num-layers"});
+  const auto last = options.count({"decoder-last-pipeline-num-layers"});
+  if (!first && !last) return;
+  const Setting* setting = options.said({"decoder-first-pipeline-num-layers"});
+  if (setting == nullptr) setting = options.said({"decoder-last-pipeline-num-layers"});
+  const std::int64_t between = reading.pipeline - (first ? 1 : 0) - (last ? 1 : 0);
+  const std::int64_t rest = reading.layers - first.value_or(0) - last.value_or(0);
+  const bool even = between == 0 ? rest == 0 : rest >= 0 && rest % (between * chunks) == 0;
+  if (!even || first.value_or(0) % chunks != 0 || last.value_or(0) % chunks != 0) {
+    reading.draft.obstruct(
+        setting->where,
+        fmt::format("{}: {} layers do not divide over the {} stages between the ends", setting->name, rest, between));
+    return;
+  }
+  std::vector<int> split;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::int64_t stage = 0; stage < reading.pipeline; ++stage) {
+      std::int64_t layers = between == 0 ? 0 : rest / between;
+      if (stage == 0 && first) layers = *first;
+      if (stage == reading.pipeline - 1 && last) layers = *last;
+      split.push_back(static_cast<int>(layers / chunks));
+    }
+  }
+  reading.draft.take(*setting, "strategy.layer_split", list_value(split, setting->where));
+  if (first && last) reading.draft.use(*options.said({"decoder-last-pipeline-num-layers"}), "in strategy.layer_split");
+}
+
+std::int64_t read_chunks(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  if (const auto stages = options.count({"num-virtual-stages-per-pipeline-rank"})) {
+    const Setting* setting = options.said({"num-virtual-stages-per-pipeline-rank"});
+    if (reading.pipeline > 1) draft.take(*setting, "strategy.virtual_pipeline", std::to_string(*stages));
+    if (reading.pipeline <= 1) draft.leave(*setting, "only with pipeline stages");
+    return reading.pipeline > 1 ? *stages : 1;
+  }
+  const auto each = options.count({"num-layers-per-virtual-pipeline-stage"});
+  if (!each) return 1;
+  const Setting* setting = options.said({"num-layers-per-virtual-pipeline-stage"});
+  if (reading.pipeline <= 1) {
+    draft.leave(*setting, "only with pipeline stages");
+    return 1;
+  }
+  std::int64_t layers = reading.layers;
+  if (options.flag({"account-for-embedding-in-pipeline-split"}) != nullptr) ++layers;
+  if (options.flag({"account-for-loss-in-pipeline-split"}) != nullptr) ++layers;
+  if (*each < 1 || layers % (reading.pipeline * *each) != 0) {
+    draft.doubt(*setting, "the layers do not divide into such chunks");
+    draft.obstruct(setting->where, fmt::format("{}: {} layers do not divide into chunks of {} on {} stages",
+                                               setting->name, layers, *each, reading.pipeline));
+    return 1;
+  }
+  const std::int64_t chunks = layers / reading.pipeline / *each;
+  draft.take(*setting, "strategy.virtual_pipeline", std::to_string(chunks),
+             fmt::format("{} layers on {} stages", layers, reading.pipeline));
+  return chunks;
+}
+
+}  // namespace
+
+void read_megatron_parallelism(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const std::string reason(kDefault);
+  reading.tensor =
+      reading.count_or({"tensor-model-parallel-size", "model-parallel-size"}, "strategy.tensor", 1, reason);
+  const Setting* none = reading.deepspeed ? options.flag({"no-pipeline-parallel"}) : nullptr;
+  reading.pipeline = reading.count_or({"pipeline-model-parallel-size"}, "strategy.pipeline", 1, reason);
+  if (none != nullptr && reading.pipeline == 1) reading.draft.use(*none, "one pipeline stage");
+  read_context(reading);
+  reading.count_or({"micro-batch-size", "batch-size"}, "strategy.micro_batch", 1, reason);
+  for (const std::int64_t size : {reading.tensor, reading.pipeline, reading.context}) {
+    if (size < 1) fail_input(reading.run.where, "a size of parallelism below 1");
+  }
+}
+
+void read_megatron_pipeline(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const Setting* layout = options.said({"pipeline-model-parallel-layout"});
+  const std::int64_t chunks = read_chunks(reading);
+  if (layout != nullptr && reading.pipeline > 1) {
+    take_layout(reading, *layout);
+  } else {
+    if (layout != nullptr) reading.draft.leave(*layout, "only with pipeline stages");
+    take_ends(reading, chunks);
+  }
+  reading.flag({"account-for-embedding-in-pipeline-split"}, "strategy.account_for_embedding_in_pipeline_split");
+  reading.flag({"account-for-loss-in-pipeline-split"}, "strategy.account_for_loss_in_pipeline_split");
+  const auto group = options.count({"microbatch-group-size-per-virtual-pipeline-stage"});
+  if (group)
+    reading.draft.take(*options.said({"microbatch-group-size-per-virtual-pipeline-stage"}), "strategy.microbatch_group",
+                       std::to_string(*group));
+  if (const Setting* zero_bubble = options.flag({"enable-zbh1-pipeline", "enable-zbh1-exact-semantics"})) {
+    reading.draft.take(*zero_bubble, "strategy.schedule", "zb-h1");
+    if (const Setting* first = options.flag({"enable-zbh1-pipeline"}))
+      reading.draft.take(*first, "strategy.schedule", "zb-h1");
+  }
+}
+
+}  // namespace mirfak

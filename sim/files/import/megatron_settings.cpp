@@ -1,0 +1,150 @@
+// Names, defaults and requirements: NVIDIA/Megatron-LM core_v0.19.0, megatron/training/arguments.py (and the classes
+// that it makes arguments of), older names of the releases since 2.0, and those of Megatron-DeepSpeed.
+
+#include "import/megatron_settings.hpp"
+
+#include "base/text.hpp"
+#include "import/megatron_reading.hpp"
+#include "import/program_facts.hpp"
+#include "model/model_loader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+// Returns the program by the script's name, else by options that only one program has.
+MegatronProgram program_of(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const std::string& script = reading.run.program;
+  if (mentions(script, "t5")) return MegatronProgram::t5;
+  if (mentions(script, "bert")) return MegatronProgram::bert;
+  if (options.said({"hybrid-layer-pattern", "hybrid-override-pattern"}) != nullptr) return MegatronProgram::hybrid;
+  if (mentions(script, "gpt")) return MegatronProgram::gpt;
+  if (options.said({"encoder-seq-length"}) != nullptr && options.said({"decoder-seq-length"}) != nullptr) {
+    return MegatronProgram::t5;
+  }
+  const Setting* data = options.said({"data-path"});
+  const bool named = data != nullptr && mentions(word_of(data->value), "bert");
+  return named ? MegatronProgram::bert : MegatronProgram::gpt;
+}
+
+bool says_nothing_said(const Value& value) {
+  if (value.kind != Value::Kind::scalar) return false;
+  const std::string& word = value.scalar;
+  return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
+}
+
+void judge_the_rest(MegatronReading& reading) {
+  ImportDraft& draft = reading.draft;
+  for (const auto& entry : reading.knowledge.without_effect) draft.know("--" + entry.first);
+  for (const auto& entry : reading.knowledge.not_distinguished) draft.know("--" + entry.first);
+  for (const std::string& name : reading.knowledge.names) draft.know("--" + name);
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("--")) continue;
+    const std::string name = setting->name.substr(2);
+    const Setting* last = draft.latest(setting->name);
+    if (last != setting) continue;  // superseded now
+    const auto alike = reading.knowledge.not_distinguished.find(name);
+    if (says_nothing_said(setting->value)) {
+      draft.leave(*setting, "as if it were not said");
+    } else if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
+      draft.leave(*setting, *reason);
+    } else if (alike != reading.knowledge.not_distinguished.end()) {
+      draft.doubt(*setting, "predictions are the same with and without it: " + alike->second);
+    }
+  }
+}
+
+void require_known(MegatronReading& reading) {
+  const std::vector<std::string>& missing = reading.options.missing();
+  if (missing.empty()) return;
+  Location where = reading.run.where;
+  std::string option;
+  for (const ImportLine& line : reading.draft.lines()) {
+    if (!option.empty() || !mentions(line.reason, "its value is not known")) continue;
+    where = line.where;
+    option = line.text;
+  }
+  fail_input(where,
+             fmt::format("{}: what the layout is hangs on values that are not known: {}", excerpt(option),
+                         fmt::join(missing, ", ")),
+             missing.front().starts_with("$(")
+                 ? "what commands print is not known: write the value in their place"
+                 : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
+}
+
+// Reads a model that is known by name, whose sizes are not among the options.
+void read_named_model(MegatronReading& reading, const ImportContext& context) {
+  const ModelSpec model = load_model(reading.run.model, context.sources.folders.models, reading.run.where);
+  reading.draft.assume("model", reading.run.model, reading.run.model_reason);
+  reading.layers = model.layers;
+  reading.hidden = model.hidden;
+  reading.heads = model.heads;
+  reading.experts = model.mixture.experts;
+  const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
+  reading.sequence = length.value_or(model.max_sequence);
+  if (!length) return;
+  reading.draft.take(*reading.options.said({"seq-length", "encoder-seq-length"}), "training.sequence_length",
+                     std::to_string(*length));
+}
+
+}  // namespace
+
+std::string megatron_option_name(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  std::string out = "--" + std::string(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+std::int64_t MegatronReading::count_or(const MegatronOptions::Names& names, std::string_view key, std::int64_t fallback,
+                                       const std::string& reason) {
+  const std::optional<std::int64_t> value = options.count(names);
+  if (!value) {
+    draft.assume(key, std::to_string(fallback), reason);
+    return fallback;
+  }
+  draft.take(*options.said(names), key, std::to_string(*value));
+  return *value;
+}
+
+bool MegatronReading::flag(const MegatronOptions::Names& names, std::string_view key, std::string_view value) {
+  const Setting* setting = options.flag(names);
+  if (setting == nullptr) return false;
+  draft.take(*setting, key, value);
+  return true;
+}
+
+std::optional<std::int64_t> MegatronReading::replicas() const {
+  if (!gpus || *gpus % (tensor * pipeline) != 0) return std::nullopt;
+  return *gpus / (tensor * pipeline);
+}
+
+void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const ImportContext& context) {
+  const MegatronKnowledge knowledge = read_megatron_knowledge(context.sources.folders.hardware);
+  MegatronReading reading{draft, MegatronOptions(draft), run, knowledge, context.gpus};
+  if (!reading.gpus) reading.gpus = draft.machine.gpus();
+  reading.program = program_of(reading);
+  const Setting* deepspeed = reading.options.flag({"deepspeed"});
+  reading.deepspeed = deepspeed != nullptr;
+  read_megatron_parallelism(reading);
+  if (run.model.empty()) read_megatron_model(reading);
+  if (!run.model.empty()) read_named_model(reading, context);
+  read_megatron_pipeline(reading);
+  read_megatron_strategy(reading);
+  read_megatron_training(reading);
+  read_megatron_framework(reading);
+  hold_back(draft, "--", reading.knowledge.held_back);
+  check_megatron_requirements(reading);
+  require_known(reading);
+  judge_the_rest(reading);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,210 @@
+#include "import/megatron_reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+void read_sequence_parallelism(MegatronReading& reading) {
+  ImportDraft& draft = reading.draft;
+  const Setting* sequence = reading.options.flag({"sequence-parallel"});
+  const Setting* overlap = reading.options.flag({"tp-comm-overlap"});
+  const bool divided = reading.tensor > 1;
+  if (sequence == nullptr) draft.assume("strategy.sequence_parallel", "false", "not said");
+  if (sequence != nullptr && divided) draft.take(*sequence, "strategy.sequence_parallel", "true");
+  if (sequence != nullptr && !divided) draft.leave(*sequence, "one tensor rank");
+  if (overlap == nullptr) return;
+  if (divided && sequence != nullptr) return draft.take(*overlap, "strategy.overlap_tensor", "true");
+  draft.leave(*overlap, divided ? "only with --sequence-parallel" : "one tensor rank");
+}
+
+void read_dispatcher(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const Setting* setting = options.said({"moe-token-dispatcher-type"});
+  const Setting* backend = options.said({"moe-flex-dispatcher-backend"});
+  const Setting* deep = options.flag({"moe-enable-deepep"});
+  const std::string kind =
+      setting == nullptr ? (reading.deepspeed ? "alltoall" : "allgather") : word_of(setting->value);
+  if (kind == "flex") {
+    const std::string name = deep != nullptr || backend == nullptr ? "deepep" : word_of(backend->value);
+    draft.take(*setting, "strategy.expert_dispatcher", name, backend == nullptr ? "the backend by default" : "");
+    if (backend != nullptr) draft.use(*backend, "strategy.expert_dispatcher");
+    if (deep != nullptr) draft.use(*deep, "strategy.expert_dispatcher");
+    return;
+  }
+  for (const Setting* other : {backend, deep}) {
+    if (other != nullptr) draft.leave(*other, "only with --moe-token-dispatcher-type flex");
+  }
+  const std::string name = kind.starts_with("alltoall") ? "alltoall" : kind;
+  if (setting != nullptr) return draft.take(*setting, "strategy.expert_dispatcher", name);
+  draft.assume("strategy.expert_dispatcher", name, "the program's default");
+}
+
+// Judges options of experts for a model without experts, or with experts stated elsewhere.
+void leave_experts(MegatronReading& reading, const MegatronOptions::Names& names) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const std::int64_t ranks = options.count(names).value_or(1);
+  if (options.said(names) != nullptr) draft.take(*options.said(names), "strategy.expert", std::to_string(ranks));
+  if (ranks > 1) {
+    draft.obstruct(options.said(names)->where, "expert parallelism of a model whose experts are not said");
+    if (const auto divided = options.count({"expert-tensor-parallel-size"})) {
+      draft.take(*options.said({"expert-tensor-parallel-size"}), "strategy.expert_tensor", std::to_string(*divided));
+    }
+  }
+  for (const std::string_view name :
+       {"expert-tensor-parallel-size", "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"}) {
+    const Setting* setting = options.said({name});
+    if (setting != nullptr && ranks == 1) draft.leave(*setting, "without experts");
+  }
+}
+
+void read_expert_parallelism(MegatronReading& reading) {
+  const MegatronOptions::Names names = {"expert-model-parallel-size", "moe-expert-parallel-size"};
+  if (reading.experts == 0) return leave_experts(reading, names);
+  reading.count_or(names, "strategy.expert", 1, "the program's default");
+  const Setting* divided = reading.deepspeed ? reading.options.flag({"enable-expert-tensor-parallelism"}) : nullptr;
+  if (divided != nullptr) reading.draft.use(*divided, "tensor ranks divide each expert");
+  const bool whole = reading.deepspeed && divided == nullptr;
+  reading.count_or(
+      {"expert-tensor-parallel-size"}, "strategy.expert_tensor", whole ? 1 : reading.tensor,
+      whole ? "Megatron-DeepSpeed does not divide experts over tensor ranks" : "as --tensor-model-parallel-size");
+  read_dispatcher(reading);
+  reading.flag({"overlap-moe-expert-parallel-comm"}, "strategy.overlap_expert");
+}
+
+int fsdp_stage(const std::string& strategy) {
+  if (strategy == "optim") return 1;
+  if (strategy == "optim_grads") return 2;
+  return strategy == "optim_grads_params" ? 3 : 0;
+}
+
+int read_fsdp(MegatronReading& reading, const Setting& fsdp) {
+  const Setting* setting = reading.options.said({"data-parallel-sharding-strategy"});
+  const int stage = fsdp_stage(setting == nullptr ? "no_shard" : word_of(setting->value));
+  if (setting != nullptr) reading.draft.take(*setting, "strategy.zero", std::to_string(stage));
+  if (setting == nullptr)
+    reading.draft.take(fsdp, "strategy.zero", "0", "--data-parallel-sharding-strategy is no_shard by default");
+  if (const Setting* other = reading.options.flag({"use-distributed-optimizer"}))
+    reading.draft.use(*other, "--data-parallel-sharding-strategy says more");
+  return stage;
+}
+
+int read_zero(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  if (const Setting* fsdp = options.flag({"use-megatron-fsdp", "use-custom-fsdp"})) return read_fsdp(reading, *fsdp);
+  if (const Setting* strategy = options.said({"data-parallel-sharding-strategy"}))
+    draft.leave(*strategy, "without --use-megatron-fsdp");
+  const Setting* config = options.said({"deepspeed-config"});
+  if (const auto stage = options.count({"zero-stage"})) {
+    draft.take(*options.said({"zero-stage"}), "strategy.zero", std::to_string(*stage));
+    if (config != nullptr) draft.use(*config, "--zero-stage says the stage");
+    return static_cast<int>(*stage);
+  }
+  if (const Setting* setting = options.flag({"use-distributed-optimizer"})) {
+    draft.take(*setting, "strategy.zero", "1");
+    return 1;
+  }
+  const auto* const optimizer = options.said({"optimizer"});
+  const bool divided = optimizer != nullptr && word_of(optimizer->value) == "dist_muon";
+  draft.assume("strategy.zero", divided ? "1" : "0",
+               divided             ? "dist_muon divides its state"
+               : config != nullptr ? "no --zero-stage: the file of --deepspeed_config may say more"
+                                   : "no --use-distributed-optimizer");
+  if (config != nullptr)
+    draft.doubt(*config, "a file of settings that is not read here: give it beside this one where it says more");
+  return divided ? 1 : 0;
+}
+
+void read_instances(MegatronReading& reading, int zero) {
+  const auto instances = reading.options.count({"num-distributed-optimizer-instances"});
+  if (!instances) return;
+  const Setting& setting = *reading.options.said({"num-distributed-optimizer-instances"});
+  if (*instances <= 1 || zero == 0)
+    return reading.draft.leave(setting, zero == 0 ? "without a distributed optimizer" : "one group");
+  const auto replicas = reading.replicas();
+  if (replicas && *replicas % *instances == 0) {
+    return reading.draft.take(setting, "strategy.zero_group", std::to_string(*replicas / *instances),
+                              fmt::format("{} replicas in {} groups", *replicas, *instances));
+  }
+  reading.draft.doubt(setting, "how many ranks a group has follows from the number of GPUs: say --nodes");
+  reading.draft.obstruct(setting.where,
+                         "--num-distributed-optimizer-instances: how many ranks a group has follows from the number of "
+                         "GPUs, which --nodes says");
+}
+
+void read_overlaps(MegatronReading& reading, int zero) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  if (!reading.flag({"overlap-grad-reduce"}, "strategy.overlap_grad_reduce")) {
+    draft.assume("strategy.overlap_grad_reduce", "false", "not said");
+  }
+  const Setting* gather = options.flag({"overlap-param-gather"});
+  if (gather == nullptr) return;
+  if (zero == 1 || zero == 2) return draft.take(*gather, "strategy.overlap_param_gather", "true");
+  draft.leave(*gather,
+              zero == 0 ? "without a distributed optimizer" : "parameters are always gathered beside the passes");
+}
+
+void read_offload(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  if (const auto layers = options.count({"cpu-offloading-num-layers"})) {
+    draft.take(*options.said({"cpu-offloading-num-layers"}), "strategy.offload_layers", std::to_string(*layers));
+    for (const std::string_view name : {"cpu-offloading", "cpu-offloading-activations"}) {
+      if (const Setting* flag = options.flag({name})) draft.use(*flag, "with --cpu-offloading-num-layers");
+    }
+  }
+  const Setting* setting = options.flag({"optimizer-cpu-offload", "cpu-optimizer"});
+  if (setting != nullptr) {
+    const Setting* share = options.said({"optimizer-offload-fraction"});
+    if (share != nullptr) draft.take(*share, "strategy.offload_optimizer", word_of(share->value));
+    if (share != nullptr) draft.use(*setting, "with --optimizer-offload-fraction");
+    if (share == nullptr) draft.take(*setting, "strategy.offload_optimizer", "1", "all of it by default");
+  }
+  if (const Setting* copies = options.flag({"overlap-cpu-optimizer-d2h-h2d"})) {
+    if (setting != nullptr) draft.use(*copies, "copies run beside the update");
+    if (setting == nullptr) draft.leave(*copies, "without --optimizer-cpu-offload");
+  }
+  if (const Setting* states = options.flag({"offload-optimizer-states"}))
+    draft.doubt(*states, "state that lies on the host between steps is left out");
+}
+
+// Reads the order of ranks. In the order tensor, pipeline, data, members of a data-parallel group lie further apart,
+// and stages nearer. mirfak has the usual order: tensor, context, data, pipeline.
+void read_rank_order(MegatronReading& reading) {
+  const Setting* order = reading.options.flag({"use-tp-pp-dp-mapping"});
+  if (order == nullptr) return;
+  const std::int64_t inside = reading.tensor * reading.context;
+  const std::optional<std::int64_t> replicas = reading.replicas();
+  const bool alone = replicas && *replicas <= reading.context;
+  if (reading.pipeline == 1 || alone)
+    return reading.draft.leave(*order, reading.pipeline == 1 ? "one stage" : "one data rank");
+  reading.draft.doubt(
+      *order,
+      fmt::format(
+          "the order of ranks is not predicted: neighbours of a data-parallel group lie {} ranks apart, not {}, and "
+          "stages {}, not {}; where that moves groups out of nodes, their exchanges take as much longer as the "
+          "network is slower than the links in a node",
+          inside * reading.pipeline, inside, inside,
+          replicas ? std::to_string(*replicas * reading.tensor) : "data ranks times as many"));
+}
+
+}  // namespace
+
+void read_megatron_strategy(MegatronReading& reading) {
+  read_rank_order(reading);
+  read_sequence_parallelism(reading);
+  read_expert_parallelism(reading);
+  const int zero = read_zero(reading);
+  read_instances(reading, zero);
+  read_overlaps(reading, zero);
+  read_offload(reading);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,343 @@
+#include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
+
+#include "base/yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+struct NameFor {
+  std::string_view megatron;
+  std::string_view mirfak;
+};
+
+constexpr std::array kModuleNames = {NameFor{"core_attn", "core_attn"},
+                                     NameFor{"layernorm", "layernorm"},
+                                     NameFor{"mla_up_proj", "mla_up_proj"},
+                                     NameFor{"moe_act", "moe_act"},
+                                     NameFor{"mlp", "mlp"},
+                                     NameFor{"moe", "moe"}};
+
+Value words_value(const std::vector<std::string>& words, const Location& where) {
+  Value out;
+  out.kind = Value::Kind::sequence;
+  out.where = out.key_where = where;
+  for (const std::string& word : words) out.items.push_back(scalar_value(word, where));
+  return out;
+}
+
+void take_modules(MegatronReading& reading, const Setting& setting) {
+  std::vector<std::string> taken;
+  std::string others;
+  for (const std::string& word : words_of(setting.value)) {
+    const bool known = std::any_of(kModuleNames.begin(), kModuleNames.end(),
+                                   [&](const NameFor& module) { return module.megatron == word; });
+    if (known) taken.push_back(word);
+    if (!known) others += (others.empty() ? "" : ", ") + word;
+  }
+  if (!taken.empty())
+    reading.draft.take(setting, "strategy.recompute_modules", words_value(taken, setting.value.where));
+  if (!others.empty())
+    reading.draft.doubt(setting, fmt::format("mirfak does not recompute {} by itself: it is left out", others));
+}
+
+void read_selective(MegatronReading& reading) {
+  const Setting* modules = reading.options.said({"recompute-modules"});
+  if (modules != nullptr) return take_modules(reading, *modules);
+  reading.draft.assume("strategy.recompute_modules", words_value({"core_attn"}, {}), "the program's default");
+}
+
+// Returns the layers of the largest chunk if layers are evenly divided.
+std::int64_t largest_chunk(MegatronReading& reading) {
+  const Value* strategy = reading.draft.scenario().find("strategy");
+  const Value* said = strategy == nullptr ? nullptr : strategy->find("virtual_pipeline");
+  const std::int64_t chunks =
+      said == nullptr ? 1 : std::max<std::int64_t>(1, whole_number_of(said->scalar).value_or(1));
+  const std::int64_t parts = reading.pipeline * chunks;
+  return std::max<std::int64_t>(1, (reading.layers + parts - 1) / parts);
+}
+
+// Reads full recomputation: the method, and the layers of a group (uniform) or of a chunk (block).
+void read_full(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const MegatronOptions::Names methods = {"recompute-method", "activations-checkpoint-method"};
+  const MegatronOptions::Names counts = {"recompute-num-layers", "activations-checkpoint-num-layers",
+                                         "checkpoint-num-layers"};
+  const std::string method = options.word(methods).value_or("uniform");
+  const std::int64_t layers = options.count(counts).value_or(1);
+  const Setting* setting = options.said(methods);
+  const Setting* number = options.said(counts);
+  if (method == "block" && number != nullptr && layers == 0) {
+    if (setting != nullptr) reading.draft.use(*setting, "none of a chunk's layers");
+    return reading.draft.take(*number, "strategy.recompute", "none", "none of a chunk's layers");
+  }
+  if (method == "block" && number != nullptr && layers >= largest_chunk(reading)) {
+    if (setting != nullptr) reading.draft.use(*setting, "all of a chunk's layers");
+    return reading.draft.use(*number, "all of a chunk's layers");
+  }
+  if (method == "uniform" && layers <= 1) {
+    if (setting != nullptr) reading.draft.use(*setting, "each layer from its own input");
+    if (number != nullptr) reading.draft.use(*number, "each layer from its own input");
+    return;
+  }
+  if (setting != nullptr) reading.draft.take(*setting, "strategy.recompute_method", method);
+  if (setting == nullptr) reading.draft.assume("strategy.recompute_method", method, "the program's default");
+  if (number != nullptr) reading.draft.take(*number, "strategy.recompute_layers", std::to_string(layers));
+  if (number == nullptr)
+    reading.draft.assume("strategy.recompute_layers", std::to_string(layers), "the program's default");
+}
+
+void leave_recomputation(MegatronReading& reading) {
+  for (const std::string_view name : {"recompute-method", "recompute-num-layers", "recompute-modules",
+                                      "checkpoint-num-layers", "activations-checkpoint-num-layers"}) {
+    if (const Setting* setting = reading.options.said({name}))
+      reading.draft.leave(*setting, "without --recompute-granularity");
+  }
+}
+
+void read_recomputation(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  for (const std::string_view name : {"deepspeed-activation-checkpointing", "distribute-saved-activations",
+                                      "distribute-checkpointed-activations", "checkpoint-in-cpu"}) {
+    if (const Setting* setting = options.flag({name}))
+      draft.doubt(*setting, "where kept inputs of layers lie is left out");
+  }
+  const MegatronOptions::Names old = {"checkpoint-activations", "activations-checkpoint-method"};
+  const Setting* setting = options.said({"recompute-granularity", "activations-checkpoint-granularity"});
+  std::string granularity = setting == nullptr ? "" : word_of(setting->value);
+  if (setting == nullptr && (setting = options.flag({"recompute-activations"})) != nullptr) granularity = "selective";
+  if (setting == nullptr && (setting = options.flag({"moe-layer-recompute"})) != nullptr) granularity = "experts";
+  if (setting == nullptr && (setting = options.said(old)) != nullptr) granularity = "full";
+  if (setting == nullptr) {
+    draft.assume("strategy.recompute", "none", "the program's default");
+    return leave_recomputation(reading);
+  }
+  if (const Setting* more = options.flag({"checkpoint-activations"}))
+    draft.take(*more, "strategy.recompute", granularity);
+  if (granularity == "full") {
+    draft.take(*setting, "strategy.recompute", "full");
+    return read_full(reading);
+  }
+  draft.take(*setting, "strategy.recompute", "selective");
+  if (granularity == "experts")
+    return draft.take(*setting, "strategy.recompute_modules", words_value({"moe"}, setting->where));
+  if (const Setting* flag = options.flag({"recompute-activations"})) draft.use(*flag, "selective");
+  read_selective(reading);
+}
+
+// Returns the recipe of a narrow format, as --fp8-recipe names it.
+std::string narrow_precision(MegatronReading& reading) {
+  constexpr std::array recipes = {NameFor{"delayed", "fp8-delayed"}, NameFor{"tensorwise", "fp8-current"},
+                                  NameFor{"blockwise", "fp8-block"}, NameFor{"mxfp8", "mxfp8"}};
+  const std::string name = reading.options.word({"fp8-recipe"}).value_or("delayed");
+  const auto* const found =
+      std::find_if(recipes.begin(), recipes.end(), [&](const NameFor& recipe) { return recipe.megatron == name; });
+  return found == recipes.end() ? "" : std::string(found->mirfak);
+}
+
+void read_narrow(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  if (const Setting* four = options.said({"fp4-format"})) {
+    draft.take(*four, "training.precision", "nvfp4");
+    if (const Setting* recipe = options.said({"fp4-recipe"})) draft.use(*recipe, "NVFP4");
+  }
+  const Setting* eight = options.said({"fp8-format", "fp8-hybrid", "fp8-e4m3"});
+  const Setting* recipe = options.said({"fp8-recipe"});
+  if (eight == nullptr) {
+    if (recipe != nullptr) draft.leave(*recipe, "without --fp8-format");
+    return;
+  }
+  const std::string name = narrow_precision(reading);
+  if (name.empty()) return draft.doubt(*recipe, "a recipe that mirfak does not know");
+  draft.take(*eight, "training.precision", name, recipe == nullptr ? "the recipe by default: delayed" : "");
+  if (recipe != nullptr) draft.take(*recipe, "training.precision", name);
+}
+
+void read_gradients(MegatronReading& reading, std::string_view precision) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const Setting* wide = options.flag({"accumulate-allreduce-grads-in-fp32"});
+  const Setting* narrow = options.flag({"grad-reduce-in-bf16"});
+  const Setting* main = options.said({"main-grads-dtype"});
+  if (precision == "bf16" && narrow != nullptr) return draft.take(*narrow, "training.gradient_precision", "bf16");
+  if (wide != nullptr && precision != "fp32") draft.take(*wide, "training.gradient_precision", "fp32");
+  if (wide != nullptr && precision == "fp32") draft.leave(*wide, "as they are");
+  if (narrow != nullptr) draft.leave(*narrow, "in bf16 only");
+  if (main != nullptr && word_of(main->value) == "fp32") draft.use(*main, "as gradients are");
+  if (wide == nullptr && precision == "fp16" && !reading.deepspeed) {
+    draft.assume("training.gradient_precision", "fp16",
+                 "without --accumulate-allreduce-grads-in-fp32, in that of the parameters");
+  }
+}
+
+void read_precision(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  std::string precision = "fp32";
+  if (const Setting* setting = options.flag({"fp16"})) draft.take(*setting, "training.precision", precision = "fp16");
+  if (const Setting* setting = options.flag({"bf16"})) draft.take(*setting, "training.precision", precision = "bf16");
+  if (precision == "fp32") draft.assume("training.precision", precision, "neither --bf16 nor --fp16");
+  read_narrow(reading);
+  read_gradients(reading, precision);
+  if (const Setting* kept = options.flag({"fp8-param-gather", "fp4-param-gather"})) {
+    const Value* stands =
+        draft.scenario().find("training") == nullptr ? nullptr : draft.scenario().find("training")->find("precision");
+    const bool narrow =
+        stands != nullptr && stands->scalar != "bf16" && stands->scalar != "fp16" && stands->scalar != "fp32";
+    if (narrow) draft.take(*kept, "training.fp8_parameters", "true");
+    if (!narrow) draft.leave(*kept, "without --fp8-format");
+  }
+  for (const std::string_view name :
+       {"first-last-layers-bf16", "num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16"}) {
+    if (const Setting* setting = options.said({name}))
+      draft.doubt(*setting, "layers kept in bf16 are those of mirfak's recipe");
+  }
+}
+
+// Reads layers in CUDA graphs, by the names of their modules.
+void read_graphs(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const MegatronOptions::Names names = {"cuda-graph-modules", "cuda-graph-scope"};
+  const Setting* setting = options.said({"cuda-graph-impl"});
+  std::string kind = setting == nullptr ? "none" : word_of(setting->value);
+  if (setting == nullptr && (setting = options.flag({"enable-cuda-graph", "external-cuda-graph"})) != nullptr)
+    kind = "local";
+  const Setting* modules = options.said(names);
+  if (kind == "none") {
+    if (modules != nullptr) draft.leave(*modules, "without --cuda-graph-impl");
+    if (setting != nullptr) draft.use(*setting, "nothing is replayed");
+    return;
+  }
+  std::vector<std::string> parts;
+  std::string others;
+  constexpr std::array known = {NameFor{"attn", "attention"}, NameFor{"mlp", "mlp"}, NameFor{"moe_router", "router"},
+                                NameFor{"full_iteration", "full"}};
+  for (const std::string& word : options.words(names)) {
+    const auto* const found =
+        std::find_if(known.begin(), known.end(), [&](const NameFor& part) { return part.megatron == word; });
+    if (found != known.end()) parts.emplace_back(found->mirfak);
+    if (found == known.end()) others += (others.empty() ? "" : ", ") + word;
+  }
+  if (kind == "full_iteration") parts = {"full"};
+  if (parts.empty()) parts = {"layer"};
+  const bool whole = parts.front() == "full";
+  draft.take(*setting, "training.cuda_graphs",
+             whole ? scalar_value("full", setting->where) : words_value(parts, setting->where));
+  if (modules == nullptr) return;
+  draft.use(*modules, "in training.cuda_graphs");
+  if (!others.empty()) draft.doubt(*modules, fmt::format("{} is taken with the rest of its layer", others));
+}
+
+void read_optimizer(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const Setting* setting = options.said({"optimizer"});
+  const std::string name = setting == nullptr ? "adam" : word_of(setting->value);
+  const bool muon = name == "muon" || name == "dist_muon";
+  if (setting == nullptr) draft.assume("training.optimizer", "adam", "the program's default");
+  if (setting != nullptr && (muon || name == "adam" || name == "sgd"))
+    draft.take(*setting, "training.optimizer", muon ? "muon" : name);
+  if (setting != nullptr && !muon && name != "adam" && name != "sgd")
+    draft.doubt(*setting, "an optimizer that mirfak does not know: Adam is taken");
+  for (const std::string_view part : {"exp-avg-dtype", "exp-avg-sq-dtype", "main-params-dtype", "main-grads-dtype"}) {
+    const Setting* type = options.said({part});
+    if (type == nullptr) continue;
+    const std::string word = word_of(type->value);
+    if (word == "fp32") draft.use(*type, "as it is by default");
+    if (word == "fp32") continue;
+    draft.doubt(*type,
+                fmt::format("mirfak keeps this state in fp32: {} bytes too many for each parameter that a rank updates",
+                            word == "fp8" || word == "uint8" ? 3 : 2));
+  }
+  if (const Setting* aware = options.flag({"use-precision-aware-optimizer"}))
+    draft.use(*aware, "its types are options of their own");
+}
+
+// Reads the batch of an iteration: the stated batch, the last step of a schedule, or one microbatch on each replica.
+void read_batch(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const auto batch = options.count({"global-batch-size"});
+  const Setting* schedule = options.said({"step-batch-size-schedule"});
+  const Setting* ramp = options.said({"rampup-batch-size"});
+  if (batch) draft.take(*options.said({"global-batch-size"}), "training.global_batch", std::to_string(*batch));
+  if (ramp != nullptr) draft.use(*ramp, "iterations are those of the full batch, behind the growth");
+  if (schedule != nullptr) {
+    const std::string text = word_of(schedule->value);
+    const std::string last = text.substr(text.rfind(':') + 1);
+    if (!batch && !last.empty()) draft.take(*schedule, "training.global_batch", last, "the last of the schedule");
+    if (batch) draft.use(*schedule, "iterations are those of --global-batch-size");
+    return;
+  }
+  if (batch) return;
+  const auto micro = options.count({"micro-batch-size", "batch-size"}).value_or(1);
+  if (const auto replicas = reading.replicas()) {
+    const std::int64_t data = std::max<std::int64_t>(1, *replicas / reading.context);
+    return draft.assume("training.global_batch", std::to_string(micro * data),
+                        fmt::format("--global-batch-size is not said: {} of each of {} replicas", micro, data));
+  }
+  draft.obstruct(
+      reading.run.where,
+      "--global-batch-size is not said: it is one microbatch of each replica, whose number follows from --nodes");
+}
+
+}  // namespace
+
+void read_megatron_training(MegatronReading& reading) {
+  read_batch(reading);
+  read_precision(reading);
+  read_graphs(reading);
+  read_optimizer(reading);
+  read_recomputation(reading);
+}
+
+// Chooses the framework file by options that only some releases and programs have.
+void read_megatron_framework(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  std::string name = "megatron-core";
+  std::string reason = "options of Megatron Core, or none that only an older release has";
+  const bool old = options.said({"DDP-impl", "activations-checkpoint-method", "checkpoint-activations"}) != nullptr;
+  if (old) name = "megatron-lm-2021", reason = "options of a release of 2021 or 2022";
+  if (options.flag({"use-megatron-fsdp"}) != nullptr) name = "megatron-fsdp", reason = "--use-megatron-fsdp";
+  if (reading.deepspeed) {
+    name = "megatron-deepspeed", reason = "--deepspeed";
+    reading.draft.use(*options.flag({"deepspeed"}), "training.framework");
+  }
+  Value fusion;
+  fusion.kind = Value::Kind::mapping;
+  const auto put = [&](const std::string& key, const std::string& text) {
+    fusion.fields.push_back({key, text == "[]" ? words_value({}, {}) : scalar_value(text, {})});
+  };
+  const Setting* local = options.said({"transformer-impl"});
+  const Setting* spec = options.said({"spec"});
+  const bool by_torch =
+      (local != nullptr && word_of(local->value) == "local") || (spec != nullptr && word_of(spec->value) == "local");
+  const Setting* backend = options.said({"attention-backend"});
+  const std::string kernels = backend == nullptr ? "" : word_of(backend->value);
+  const bool core = name != "megatron-lm-2021" && name != "megatron-deepspeed";
+  if (core && (by_torch || kernels == "unfused" || kernels == "local")) put("attention", "[]");
+  if (core && by_torch) put("norms", "separate");
+  if (core && options.flag({"cross-entropy-loss-fusion"}) != nullptr) put("cross_entropy", "true");
+  if (core && options.flag({"no-gradient-accumulation-fusion"}) != nullptr) put("gradient_accumulation", "false");
+  for (const std::string_view part : {"transformer-impl", "spec", "attention-backend", "cross-entropy-loss-fusion",
+                                      "no-gradient-accumulation-fusion", "use-megatron-fsdp"}) {
+    if (const Setting* setting = options.said({part})) reading.draft.use(*setting, "training.framework");
+  }
+  if (fusion.fields.empty()) return reading.draft.assume("training.framework", name, reason);
+  Value framework;
+  framework.kind = Value::Kind::mapping;
+  framework.fields.push_back({"like", scalar_value(name, {})});
+  framework.fields.push_back({"fusion", std::move(fusion)});
+  reading.draft.assume("training.framework", std::move(framework), reason + "; kernels as the options say");
+}
+
+}  // namespace mirfak

@@ -1,0 +1,253 @@
+#include "import/program_facts.hpp"
+
+#include "base/text.hpp"
+#include "base/yaml.hpp"
+#include "import/option_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace mirfak {
+
+namespace {
+
+// True if `name` is the pattern, or begins with the part of the pattern before its star.
+bool matches(const std::string& pattern, const std::string& name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
+}
+
+bool matches_any(const Value* patterns, const std::string& name) {
+  return patterns != nullptr && std::any_of(patterns->items.begin(), patterns->items.end(),
+                                            [&](const Value& pattern) { return matches(pattern.scalar, name); });
+}
+
+// True if the value is one of a rule's harmless values; null stands for none.
+bool is_among(const Value* harmless, const Value& value) {
+  if (harmless == nullptr) return false;
+  const bool nothing = value.kind == Value::Kind::null ||
+                       (value.kind != Value::Kind::scalar && value.items.empty() && value.fields.empty());
+  return std::any_of(harmless->items.begin(), harmless->items.end(), [&](const Value& one) {
+    if (one.kind == Value::Kind::null) return nothing;
+    if (value.kind != Value::Kind::scalar || value.scalar.size() != one.scalar.size()) return false;
+    return std::equal(one.scalar.begin(), one.scalar.end(), value.scalar.begin(),
+                      [](char a, char b) { return (a | 0x20) == (b | 0x20); });
+  });
+}
+
+// Returns the names of a program's options as its sources have them: a list in names/, the written names in options/.
+std::vector<std::string> option_names(const ScenarioSources& sources, std::string_view name) {
+  std::vector<std::string> out;
+  for (const char* folder : {"names", "options"}) {
+    const auto path = sources.folders.hardware / "launch" / folder / fmt::format("{}.yaml", name);
+    if (!std::filesystem::exists(path)) continue;
+    const Document document = Document::from_file(path);
+    if (const Value* names = document.root().find("names")) {
+      for (const Value& option : names->items) out.push_back(option.scalar);
+    }
+    if (const Value* options = document.root().find("options")) {
+      for (const Value::Field& option : options->fields) out.push_back(option.key);
+    }
+  }
+  return out;
+}
+
+// Makes known the options that rules name in full.
+void know_options(ImportDraft& draft, std::string_view prefix, const Value& rules) {
+  for (const Value& rule : rules.items) {
+    const Value* options = rule.find("options");
+    if (options == nullptr) continue;
+    for (const Value& option : options->items) {
+      if (!option.scalar.ends_with('*')) draft.know(std::string(prefix) + option.scalar);
+    }
+  }
+}
+
+const Value* rule_of(const Value& rules, const std::string& name) {
+  const auto at = std::find_if(rules.items.begin(), rules.items.end(),
+                               [&](const Value& rule) { return matches_any(rule.find("options"), name); });
+  return at == rules.items.end() ? nullptr : &*at;
+}
+
+// Returns sections that are switched off by themselves: "fp16." of "fp16.enabled: false".
+std::set<std::string> switched_off(const std::vector<const Setting*>& settings) {
+  std::set<std::string> out;
+  for (const Setting* setting : settings) {
+    if (setting->value.kind != Value::Kind::scalar ||
+        (setting->value.scalar != "false" && setting->value.scalar != "False")) {
+      continue;
+    }
+    for (const std::string_view switch_name : {"shared_parameters.enabled", "enabled", "enable"}) {
+      if (!setting->name.ends_with("." + std::string(switch_name))) continue;
+      out.insert(setting->name.substr(0, setting->name.size() - switch_name.size()));
+      break;
+    }
+  }
+  return out;
+}
+
+bool is_off(const std::string& name, const std::set<std::string>& off) {
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    if (off.contains(name.substr(0, dot + 1))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string text_under(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.find(key);
+  return found == nullptr ? std::string() : found->scalar;
+}
+
+ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
+    : document_(Document::from_file(sources.folders.hardware / "launch" / fmt::format("{}.yaml", name))) {
+  names_ = option_names(sources, name);
+  if (const Value* others = document_.root().find("names_of")) {
+    for (const Value& other : others->items) {
+      for (std::string& option : option_names(sources, other.scalar)) names_.push_back(std::move(option));
+    }
+  }
+}
+
+const Value& ProgramFacts::section(std::string_view key) const {
+  static const Value kNone;
+  const Value* found = document_.root().find(key);
+  return found == nullptr ? kNone : *found;
+}
+
+void ProgramFacts::rename(std::vector<Setting>& settings) const {
+  const Value& names = section("other_names");
+  for (Setting& setting : settings) {
+    for (const Value::Field& field : names.fields) {
+      if (!matches(field.key, setting.name)) continue;
+      std::string name = field.value.scalar;
+      if (name.ends_with('*')) name.replace(name.size() - 1, 1, setting.name.substr(field.key.size() - 1));
+      setting.name = name;
+      break;
+    }
+  }
+}
+
+bool ProgramFacts::judges(const std::string& name) const {
+  return rule_of(section("without_effect"), name) != nullptr || rule_of(section("not_predicted"), name) != nullptr ||
+         rule_of(section("held_back"), name) != nullptr;
+}
+
+void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const {
+  for (const std::string& name : names_) draft.know(std::string(prefix) + name);
+  const Value* dialect = section("dialect").find("options");
+  for (const Value::Field& option : dialect == nullptr ? std::vector<Value::Field>{} : dialect->fields) {
+    draft.know(std::string(prefix) + option.key);
+  }
+  hold_back(draft, prefix, section("held_back"));
+  judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
+}
+
+void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,
+                   const Value& not_predicted) {
+  know_options(draft, prefix, without_effect);
+  know_options(draft, prefix, not_predicted);
+  const std::vector<const Setting*> all = draft.open();
+  const std::set<std::string> off = switched_off(all);
+  for (const Setting* setting : all) {
+    if (!setting->name.starts_with(prefix)) continue;
+    const std::string name = setting->name.substr(prefix.size());
+    if (const Value* rule = rule_of(without_effect, name)) {
+      draft.leave(*setting, text_under(*rule, "reason"));
+    } else if (const Value* other = rule_of(not_predicted, name)) {
+      if (is_among(other->find("unless"), setting->value)) {
+        const std::string otherwise = text_under(*other, "otherwise");
+        draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
+      } else if (is_off(setting->name, off)) {
+        draft.leave(*setting, "what it belongs to is switched off");
+      } else {
+        draft.doubt(*setting, text_under(*other, "reason"));
+      }
+    }
+  }
+}
+
+void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules) {
+  know_options(draft, prefix, rules);
+  std::set<std::string> said;  // each reason is reported once
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with(prefix)) continue;
+    const Value* rule = rule_of(rules, setting->name.substr(prefix.size()));
+    if (rule == nullptr) continue;
+    if (is_among(rule->find("unless"), setting->value)) {
+      const std::string otherwise = text_under(*rule, "otherwise");
+      draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
+      continue;
+    }
+    const std::string reason = text_under(*rule, "reason");
+    draft.doubt(*setting, reason);
+    if (!said.insert(reason).second) continue;
+    const std::string name = prefix == "--" ? setting->name : setting->name.substr(prefix.size());
+    draft.obstruct(setting->where, fmt::format("{}: {}", name, reason));
+  }
+}
+
+KnownModel known_model(const Value& entry, const Value& common, std::string_view name, const ScenarioSources& sources) {
+  KnownModel out;
+  const Value* like = entry.find("like");
+  if (like != nullptr) {
+    const bool changed = std::any_of(entry.fields.begin(), entry.fields.end(), [](const Value::Field& field) {
+      return field.key != "like" && field.key != "note";
+    });
+    if (!changed) {
+      out.model = scalar_value(like->scalar, {});
+      out.note = text_under(entry, "note");
+      return out;
+    }
+    out.model = Document::from_file(sources.folders.models / (like->scalar + ".yaml")).root();
+    set_field(out.model, "name", scalar_value(like->scalar, {}));
+  } else {
+    out.model = common;
+    set_field(out.model, "name", scalar_value(name, {}));
+  }
+  for (const Value::Field& field : entry.fields) {
+    if (field.key == "note") out.note = field.value.scalar;
+    if (field.key != "like" && field.key != "note") set_field(out.model, field.key, field.value);
+  }
+  return out;
+}
+
+std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources) {
+  const ProgramFacts facts(sources, "hugging-face");
+  const Value* entry = facts.section("models").find(id);
+  if (entry == nullptr) return std::nullopt;
+  return known_model(*entry, facts.section("common"), id, sources);
+}
+
+bool is_model_file(const std::string& text, const std::string& name) {
+  if (!name.ends_with(".json") && !name.ends_with(".yaml") && !name.ends_with(".yml")) return false;
+  try {
+    const Value root = parse_yaml(text, name);
+    if (root.kind != Value::Kind::mapping) return false;
+    const bool hub = root.find("model_type") != nullptr || root.find("architectures") != nullptr;
+    return hub || (root.find("layers") != nullptr && root.find("hidden") != nullptr);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::optional<std::int64_t> layers_of_model(const Value& model, const ScenarioSources& sources) {
+  const auto layers_in = [](const Value& mapping) -> std::optional<std::int64_t> {
+    const Value* found = mapping.kind == Value::Kind::mapping ? mapping.find("layers") : nullptr;
+    std::int64_t out = 0;
+    if (found == nullptr || found->kind != Value::Kind::scalar) return std::nullopt;
+    const std::string& text = found->scalar;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(out) : std::nullopt;
+  };
+  if (model.kind == Value::Kind::mapping) return layers_in(model);
+  const auto path = sources.folders.models / (model.scalar + ".yaml");
+  if (model.kind != Value::Kind::scalar || !std::filesystem::exists(path)) return std::nullopt;
+  return layers_in(Document::from_file(path).root());
+}
+
+}  // namespace mirfak

@@ -1,0 +1,288 @@
+#include "import/shell_format.hpp"
+
+#include "base/read_files.hpp"
+#include "base/text.hpp"
+#include "import/launch_command.hpp"
+#include "import/launch_programs.hpp"
+#include "import/launcher_options.hpp"
+#include "import/megatron_settings.hpp"
+#include "import/program_identity.hpp"
+#include "import/shell_script.hpp"
+#include "import/slurm_lines.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_ending(const std::string& name) {
+  const std::string ending = fs::path(name).extension().string();
+  return ending == ".sh" || ending == ".slurm" || ending == ".sbatch" || ending == ".bash";
+}
+
+bool is_script(const ImportFile& file) {
+  const std::string first = nth_line(file.text, 1);
+  const bool shell = first.starts_with("#!") && first.find("sh") != std::string::npos;
+  return shell || has_ending(file.name) || file.text.find("\n#SBATCH ") != std::string::npos;
+}
+
+// Returns the number of last parts that two paths have in common.
+std::size_t common_end(const fs::path& left, const fs::path& right) {
+  const std::vector<fs::path> a(left.begin(), left.end());
+  const std::vector<fs::path> b(right.begin(), right.end());
+  std::size_t out = 0;
+  while (out < std::min(a.size(), b.size()) && a[a.size() - 1 - out] == b[b.size() - 1 - out]) ++out;
+  return out;
+}
+
+std::optional<ShellFile> read_beside(const fs::path& path) {
+  constexpr std::uintmax_t most = 2U << 20;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  if (fs::file_size(path, ignored) > most) {
+    fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
+               "give the script without it, or a shorter one");
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  note_read_file(path);
+  return ShellFile{path.string(), text.str()};
+}
+
+// Returns the given file whose path has the longest common end with `name`, else the file of this path: relative to the
+// script's folder, to mirfak's working folder, or to a folder above the script; else a file of this name next to the
+// script.
+std::optional<ShellFile> beside(std::span<const ImportFile> files, const std::string& name) {
+  const fs::path wanted = fs::path(name).lexically_normal();
+  if (wanted.filename().empty()) return std::nullopt;
+  const ImportFile* given = nullptr;
+  for (const ImportFile& file : files) {
+    const std::size_t common = common_end(file.name, wanted);
+    if (common > (given == nullptr ? 0 : common_end(given->name, wanted))) given = &file;
+  }
+  if (given != nullptr) return ShellFile{given->name, given->text};
+  const fs::path script = files.front().name;
+  if (wanted.is_absolute()) {
+    if (auto found = read_beside(wanted)) return found;
+  } else {
+    const fs::path folder = script.parent_path();
+    std::vector<fs::path> folders = {folder, ""};
+    std::error_code ignored;
+    fs::path above = fs::absolute(folder.empty() ? fs::path(".") : folder, ignored).lexically_normal();
+    if (!above.has_filename()) above = above.parent_path();
+    constexpr int most = 4;
+    for (int i = 0; i < most && above.has_relative_path(); ++i) folders.push_back(above = above.parent_path());
+    for (const fs::path& from : folders) {
+      if (auto found = read_beside(from / wanted)) return found;
+    }
+  }
+  std::optional<ShellFile> other = read_beside(script.parent_path() / wanted.filename());
+  if (other) other->elsewhere = wanted.has_parent_path();
+  return other;
+}
+
+struct Launches {
+  std::vector<LaunchCommand> all;
+  std::vector<std::map<std::string, ShellExport>> environments;
+};
+
+Launches launches_of(const ShellRun& run, const ScenarioSources& sources) {
+  const KnownPrograms known(sources);
+  Launches out;
+  for (const ShellCommand& command : run.commands) {
+    std::vector<ArgumentWord> words;
+    for (const ArgumentWord& word : command.words) words.push_back(word);
+    std::optional<LaunchCommand> launch = known.command_by_name(words);
+    if (!launch) launch = launch_command(words);
+    if (!launch) continue;
+    // A program whose output is captured is a training if a reader knows its options.
+    if (command.captured && program_of_launch(*launch, sources) == nullptr) continue;
+    out.all.push_back(std::move(*launch));
+    out.environments.push_back(command.environment);
+  }
+  return out;
+}
+
+// Returns the missing files that the script reads, as a part of a sentence.
+std::string absent_files(const ShellRun& run) {
+  std::string out;
+  constexpr std::size_t most = 3;
+  for (std::size_t i = 0; i < std::min(most, run.absent.size()); ++i)
+    out += fmt::format("; {}, which it reads at {}, is not here", run.absent[i].text, run.absent[i].where.text());
+  return out;
+}
+
+[[noreturn]] void fail_without_launch(const ImportFile& file, const ShellRun& run) {
+  const Location where = run.ended.value_or(Location{file.name, 1, 1});
+  const std::string why = run.ended ? "the script ends here before it starts a program of Python"
+                                    : "the script starts no program of Python that is known";
+  fail_input(where, why + absent_files(run),
+             run.ended ? "say what it asks for: --env NAME=VALUE, or its parameters, --arg WORD"
+                       : "give the script that has the command of torchrun, deepspeed, srun or python");
+}
+
+// Returns the launch that --launch names, else the first launch whose program a reader knows.
+std::size_t chosen(const Launches& launches, const ImportContext& context, const ImportFile& file) {
+  if (context.launch) {
+    const auto number = static_cast<std::size_t>(std::max(0, *context.launch));
+    if (number < 1 || number > launches.all.size())
+      fail_input({file.name, 1, 1},
+                 fmt::format("--launch {}: the script starts {} programs", number, launches.all.size()));
+    return number - 1;
+  }
+  for (std::size_t i = 0; i < launches.all.size(); ++i) {
+    if (program_of_launch(launches.all[i], context.sources) != nullptr) return i;
+  }
+  return 0;
+}
+
+// Fails for a launch whose program no reader knows: another program was identified, or the options may come from
+// missing files.
+[[noreturn]] void fail_at_program(const LaunchCommand& launch, const ShellRun& run, const ScenarioSources& sources) {
+  std::vector<std::string> missing;
+  for (const ArgumentWord& word : launch.arguments) {
+    for (const std::string& name : word.missing) {
+      if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+    }
+  }
+  const std::optional<ProgramIdentity> known = KnownPrograms(sources).of_launch(launch);
+  const bool another = known && !known->reason.empty();
+  if (another || (missing.empty() && run.absent.empty())) refuse_launch(launch, sources);
+  const std::string why = missing.empty()
+                              ? "its options are not known"
+                              : fmt::format("its options hang on {}, which nobody sets", fmt::join(missing, ", "));
+  const bool variable = !missing.empty() && !missing.front().starts_with("$(");
+  fail_input(launch.program_where, fmt::format("{}: {}{}", excerpt(launch.program), why, absent_files(run)),
+             (run.absent.empty() ? std::string("say its options") : std::string("give that file beside the script")) +
+                 (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
+}
+
+// Returns the machine of a launch: statements of the launch take precedence over those of the job. A program that srun
+// starts itself runs once per task.
+ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm) {
+  ImportedMachine out = launch.machine;
+  const ImportedMachine& job = launch.tasks_are_processes ? slurm.of_tasks : slurm.machine;
+  out.parts = job.parts;
+  if (out.feature.empty()) out.feature = job.feature;
+  if (out.partition.empty()) out.partition = job.partition;
+  if (!out.nodes) out.nodes = job.nodes;
+  if (!out.gpus_per_node) out.gpus_per_node = job.gpus_per_node;
+  if (out.gpu.empty()) out.gpu = job.gpu;
+  if (!job.said_by.empty()) out.said_by += (out.said_by.empty() ? "" : ", ") + job.said_by;
+  return out;
+}
+
+std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const SlurmLines& slurm,
+                                        const std::map<std::string, ShellExport>& environment) {
+  std::vector<Setting> out = slurm.settings;
+  for (const auto& variable : environment) {
+    const std::string& name = variable.first;
+    const std::string& value = variable.second.value;
+    constexpr std::string_view prefixes[] = {"CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "UB_", "OMP_"};
+    const bool counts = std::any_of(std::begin(prefixes), std::end(prefixes),
+                                    [&](std::string_view prefix) { return name.starts_with(prefix); });
+    if (!counts) continue;
+    Setting setting;
+    setting.name = "$" + name;
+    setting.where = variable.second.where.known() ? variable.second.where : launch.where;
+    setting.value = scalar_value(value, setting.where);
+    setting.text = name + "=" + value;
+    out.push_back(std::move(setting));
+  }
+  for (Setting& setting : settings_of_arguments(launch.arguments)) out.push_back(std::move(setting));
+  return out;
+}
+
+void judge_machine_lines(ImportDraft& draft) {
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("#SBATCH")) continue;
+    constexpr std::array<std::string_view, 12> names = {
+        "#SBATCH --nodes",           "#SBATCH --gres",          "#SBATCH --gpus",
+        "#SBATCH --gpus-per-node",   "#SBATCH --gpus-per-task", "#SBATCH --ntasks",
+        "#SBATCH --ntasks-per-node", "#SBATCH --tres-per-node", "#SBATCH --tres-per-task",
+        "#SBATCH --constraint",      "#SBATCH hetjob",          "#SBATCH packjob"};
+    const bool machine = std::find(names.begin(), names.end(), setting->name) != names.end();
+    if (machine) draft.use(*setting, "nodes and GPUs of a node");
+    if (!machine) draft.leave(*setting, "where and when the job runs");
+  }
+}
+
+// Adds files of settings that the arguments name and that exist next to the script.
+void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launch, std::span<const ImportFile> files) {
+  constexpr std::array<std::string_view, 4> endings = {".yaml", ".yml", ".json", ".toml"};
+  for (const ArgumentWord& word : launch.arguments) {
+    const fs::path path = word.text.substr(word.text.find('=') + 1);
+    if (std::find(endings.begin(), endings.end(), path.extension().string()) == endings.end()) continue;
+    const bool known = std::any_of(out.begin(), out.end(), [&](const ImportFile& file) {
+      return fs::path(file.name).filename() == path.filename();
+    });
+    if (known) continue;
+    if (auto found = beside(files, path.string())) out.push_back({std::move(found->name), std::move(found->text)});
+  }
+  for (const std::string& name : files_of_launcher(launch)) {
+    if (auto found = beside(files, name)) out.push_back({std::move(found->name), std::move(found->text)});
+  }
+}
+
+ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& context) {
+  const ImportFile& file = files.front();
+  const SlurmLines slurm = slurm_lines(file.text, file.name);
+  ShellSetup setup;
+  setup.environment = slurm.environment;
+  for (const auto& [name, value] : context.environment) setup.environment[name] = value;
+  setup.parameters = context.parameters;
+  setup.programs = read_shell_programs(context.sources.catalog.folder());
+  setup.find_file = [&](const std::string& name) { return beside(files, name); };
+  const ShellRun run = run_shell(file.name, file.text, setup);
+  Launches launches = launches_of(run, context.sources);
+  if (launches.all.empty()) fail_without_launch(file, run);
+  const std::size_t which = chosen(launches, context, file);
+  LaunchCommand& launch = launches.all[which];
+  const ProgramReader* program = program_of_launch(launch, context.sources);
+  if (program == nullptr) fail_at_program(launch, run, context.sources);
+  std::vector<ImportFile> written;
+  for (const auto& [name, text] : run.files) written.push_back({name, text});
+  for (const ImportFile& given : files.subspan(1)) written.push_back(given);
+  add_configurations(written, launch, files);
+  ImportDraft draft(settings_of_launch(launch, slurm, launches.environments[which]));
+  draft.notes = slurm.notes;
+  read_launcher_machine(launch, written, draft.notes);
+  draft.machine = machine_of(launch, slurm);
+  draft.notes.insert(draft.notes.end(), launch.notes.begin(), launch.notes.end());
+  for (const ShellNote& note : run.notes) draft.notes.push_back({note.where, note.text});
+  if (launches.all.size() > 1) {
+    draft.notes.push_back(
+        {launch.where, fmt::format("the script starts {} programs: number {} is read, --launch N chooses another",
+                                   launches.all.size(), which + 1)});
+  }
+  for (const ArgumentWord& word : launch.arguments) {
+    if (!word.vanishes) continue;
+    draft.notes.push_back(
+        {word.where, fmt::format("{} is not set: nothing stands here, as in bash", fmt::join(word.missing, ", "))});
+  }
+  read_launch(*program, draft, launch, written, context);
+  judge_machine_lines(draft);
+  return draft;
+}
+
+}  // namespace
+
+const ImportFormat kLaunchScript = {
+    "launch-script",
+    "a script of bash that starts a training (torchrun, deepspeed, srun, python), with its #SBATCH lines", is_script,
+    read_script};
+
+}  // namespace mirfak

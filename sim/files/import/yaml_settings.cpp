@@ -1,0 +1,113 @@
+#include "import/yaml_settings.hpp"
+
+#include "base/error.hpp"
+#include "base/yaml.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+std::string replaced(const std::string& text, const std::map<std::string, std::string>& environment) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t open = text.find("${", at);
+    const std::size_t close = open == std::string::npos ? open : text.find('}', open);
+    if (close == std::string::npos) break;
+    out += text.substr(at, open - at);
+    const std::string inside = text.substr(open + 2, close - open - 2);
+    const std::size_t colon = inside.find(':');
+    const auto said = environment.find(inside.substr(0, colon));
+    if (said != environment.end()) {
+      out += said->second;
+    } else if (colon != std::string::npos && inside.find(':', colon + 1) != colon + 1) {
+      out += inside.substr(colon + (inside.compare(colon, 2, ":-") == 0 ? 2 : 1));
+    } else {
+      out += text.substr(open, close + 1 - open);
+    }
+    at = close + 1;
+  }
+  return out + text.substr(std::min(at, text.size()));
+}
+
+void collect_missing(const Value& value, std::vector<std::string>& out) {
+  for (const Value& item : value.items) collect_missing(item, out);
+  for (const Value::Field& field : value.fields) collect_missing(field.value, out);
+  std::size_t at = 0;
+  while ((at = value.scalar.find("${", at)) != std::string::npos) {
+    const std::size_t close = value.scalar.find('}', at);
+    if (close == std::string::npos) return;
+    out.push_back(value.scalar.substr(at + 2, close - at - 2));
+    at = close;
+  }
+}
+
+void collect_settings(const Value& value, const std::string& path, const Location& where,
+                      const std::function<std::string(std::string_view)>& name_of, bool deep,
+                      std::vector<Setting>& out) {
+  if (value.kind == Value::Kind::mapping && (deep || path.empty())) {
+    for (const Value::Field& field : value.fields) {
+      const std::string inner = path.empty() ? field.key : path + "." + field.key;
+      collect_settings(field.value, inner, field.value.key_where, name_of, deep, out);
+    }
+    return;
+  }
+  Setting setting;
+  setting.name = name_of(path);
+  setting.value = value;
+  setting.where = where;
+  setting.text = fmt::format("{}: {}", path, emit_flow_yaml(value));
+  setting.missing = missing_names(value);
+  // A flag that is true becomes an option without a value.
+  const bool yes =
+      value.kind == Value::Kind::scalar && !value.quoted && (value.scalar == "true" || value.scalar == "True");
+  if (yes) setting.value = {};
+  if (value.kind == Value::Kind::null) setting.value = scalar_value("null", where);
+  out.push_back(std::move(setting));
+}
+
+}  // namespace
+
+std::optional<Value> mapping_in(const ImportFile& file) {
+  try {
+    Value root = parse_foreign_yaml(file.text, file.name);
+    if (root.kind == Value::Kind::mapping) return root;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> configuration_in(const ImportFile& file) {
+  const bool empty = file.text.find_first_not_of(" \t\r\n") == std::string::npos;
+  return empty || file.text.starts_with("#!") ? std::nullopt : mapping_in(file);
+}
+
+void replace_variables(Value& value, const std::map<std::string, std::string>& environment) {
+  if (value.kind == Value::Kind::scalar) value.scalar = replaced(value.scalar, environment);
+  for (Value& item : value.items) replace_variables(item, environment);
+  for (Value::Field& field : value.fields) replace_variables(field.value, environment);
+}
+
+std::vector<std::string> missing_names(const Value& value) {
+  std::vector<std::string> out;
+  collect_missing(value, out);
+  return out;
+}
+
+std::vector<Setting> settings_of_mapping(const Value& mapping,
+                                         const std::function<std::string(std::string_view)>& name_of) {
+  std::vector<Setting> out;
+  if (mapping.kind == Value::Kind::mapping) collect_settings(mapping, "", mapping.where, name_of, false, out);
+  return out;
+}
+
+std::vector<Setting> settings_of_tree(const Value& root, const std::function<std::string(std::string_view)>& name_of) {
+  std::vector<Setting> out;
+  if (root.kind == Value::Kind::mapping) collect_settings(root, "", root.where, name_of, true, out);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "import/import_draft.hpp"
+#include "import/import_formats.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Returns the file as a mapping of YAML or JSON; nullopt if it is none.
+std::optional<Value> mapping_in(const ImportFile& file);
+// Returns the mapping of a file that is no script and not empty; nullopt if it is none.
+std::optional<Value> configuration_in(const ImportFile& file);
+
+// Replaces ${NAME} and ${NAME:default} in every scalar by the value of the environment, else by the default. Names
+// without either stay unchanged, and missing_names() finds them.
+void replace_variables(Value& value, const std::map<std::string, std::string>& environment);
+std::vector<std::string> missing_names(const Value& value);
+
+// Returns one setting for each key of a mapping; `name_of` makes the setting's name from the key.
+std::vector<Setting> settings_of_mapping(const Value& mapping,
+                                         const std::function<std::string(std::string_view)>& name_of);
+// Returns one setting for each leaf of a tree of mappings; `name_of` gets the full path,
+// "trainer.strategy.sequence_parallel".
+std::vector<Setting> settings_of_tree(const Value& root, const std::function<std::string(std::string_view)>& name_of);
+
+}  // namespace mirfak

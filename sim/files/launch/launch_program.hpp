@@ -1,0 +1,62 @@
+#pragma once
+
+#include "launch/launch_arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+// An option of a command line with the words after it.
+struct LaunchOption {
+  std::string name;
+  std::vector<std::string> words;
+  bool joined = false;  // "name=word", as overrides of Hydra are written
+};
+
+// Options in the order in which they are added.
+class LaunchOptions {
+ public:
+  void flag(std::string_view name) { all_.push_back({std::string(name), {}}); }
+  template <typename T>
+  void value(std::string_view name, const T& value) {
+    all_.push_back({std::string(name), {fmt::format("{}", value)}});
+  }
+  void words(std::string_view name, std::vector<std::string> words) {
+    all_.push_back({std::string(name), std::move(words)});
+  }
+  template <typename T>
+  void override_of(std::string_view name, const T& value) {
+    all_.push_back({std::string(name), {fmt::format("{}", value)}, true});
+  }
+  void add(LaunchOption option) { all_.push_back(std::move(option)); }
+  const std::vector<LaunchOption>& all() const { return all_; }
+
+ private:
+  std::vector<LaunchOption> all_;
+};
+
+// A program to start, with all its needs.
+struct LaunchProgram {
+  std::vector<std::string> start;  // words after python: {"pretrain_gpt.py"}, {"-m", "torchtitan.train"}
+  std::vector<std::string> comments;
+  LaunchOptions options;
+  std::vector<LaunchFile> files;                                 // files that the options name
+  std::vector<std::pair<std::string, std::string>> environment;  // variables that the program needs
+  bool configured_by_file = false;  // the first file holds all settings, and the options only name it
+};
+
+// Quotes a word for a shell if it holds more than letters, digits and a few signs.
+std::string shell_word(const std::string& word);
+// Returns "name word word", for a shell.
+std::string shell_text(const LaunchOption& option);
+// Returns options as text, one per line, each after `indent`.
+std::string shell_lines(const LaunchOptions& options, std::string_view indent = "");
+// Returns comments as lines.
+std::string comment_lines(const std::vector<std::string>& comments);
+
+}  // namespace mirfak

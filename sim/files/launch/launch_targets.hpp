@@ -1,0 +1,32 @@
+#pragma once
+
+#include "launch/launch_program.hpp"
+#include "program/job.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace mirfak {
+
+// Functions for the targets of launch_arguments.hpp, each in the file of that name; `hardware`: as in LaunchRequest.
+// Their results are checked against the project's list of options.
+LaunchProgram megatron_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram megatron_yaml_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram torchtitan_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& hardware);
+
+// Returns the script that starts the program on the nodes of the job's cluster, so that rank r runs on the device on
+// which the prediction has it.
+LaunchFile launch_script(const LaunchProgram& program, const Job& job, Launcher launcher);
+std::string_view launch_script_name(Launcher launcher);
+
+// Throws Error(infeasible) for a key of the scenario, unless `expressible`.
+void require_expressible(bool expressible, std::string_view key, std::string_view reason, std::string_view hint);
+
+// Returns "world size 128: 16 nodes of 8 GPUs", and the variables of the environment.
+std::string world_comment(const Job& job);
+
+}  // namespace mirfak

@@ -1,0 +1,238 @@
+#include "scenario/idle_keys.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/stated_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// Without these keys the job is divided in another way, or computes something else: they need no second simulation.
+constexpr std::array kAlwaysAct = {
+    std::string_view("training.global_batch"), std::string_view("training.sequence_length"),
+    std::string_view("training.precision"),    std::string_view("training.framework"),
+    std::string_view("training.tokens"),       std::string_view("strategy.tensor"),
+    std::string_view("strategy.pipeline"),     std::string_view("strategy.data"),
+    std::string_view("strategy.context"),      std::string_view("strategy.micro_batch"),
+};
+
+// A mapping that states one thing, of which no key can be left out.
+constexpr std::string_view kWhole = "cluster.perturbations.experts";
+
+// A key of the document, with the indices of its steps in mappings and lists.
+struct StatedKey {
+  std::string name;
+  std::vector<std::size_t> places;
+  const Value* value = nullptr;
+};
+
+void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& keys) {
+  const auto below = [&](std::string name, std::size_t place, const Value& child) {
+    StatedKey key{std::move(name), of.places, &child};
+    key.places.push_back(place);
+    add_keys(child, key, keys);
+  };
+  if (value.kind == Value::Kind::mapping && value.find("value") == nullptr &&
+      of.name != kWhole) {  // else a figure with its origin
+    for (std::size_t i = 0; i < value.fields.size(); ++i) {
+      below(of.name + '.' + value.fields[i].key, i, value.fields[i].value);
+    }
+    return;
+  }
+  // Leaving out each key of a long list would take a simulation for each key: a long list is tested as a whole.
+  constexpr std::size_t kLongList = 64;
+  const bool of_mappings = value.kind == Value::Kind::sequence && !value.items.empty() &&
+                           value.items.size() <= kLongList &&
+                           std::all_of(value.items.begin(), value.items.end(),
+                                       [](const Value& item) { return item.kind == Value::Kind::mapping; });
+  if (!of_mappings) {
+    keys.push_back(of);
+    return;
+  }
+  for (std::size_t i = 0; i < value.items.size(); ++i) below(fmt::format("{}[{}]", of.name, i), i, value.items[i]);
+}
+
+// True if a user wrote the value at this place: values that a program chooses by itself (import/) have no place, or a
+// place in the files that describe programs.
+bool is_of_user(const Location& where, const DataFolders& folders) {
+  const auto lies_in = [&](const std::filesystem::path& folder) {
+    return where.file.starts_with((folder / "").string());
+  };
+  return where.known() && !lies_in(folders.hardware) && !lies_in(folders.models);
+}
+
+// Returns the keys that may be idle.
+std::vector<StatedKey> stated_keys(const Value& root, const DataFolders& folders) {
+  std::vector<StatedKey> keys;
+  for (std::size_t i = 0; i < root.fields.size(); ++i) {
+    const std::string& name = root.fields[i].key;
+    if (name != "cluster" && name != "training" && name != "strategy") continue;
+    add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
+  }
+  std::erase_if(keys, [&](const StatedKey& key) {
+    return key.value == nullptr || !is_of_user(key.value->where, folders) || key.name.ends_with(".source") ||
+           key.name.starts_with("strategy.stages[") ||
+           std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
+  });
+  return keys;
+}
+
+Value without(const Value& root, const StatedKey& key) {
+  Value copy = root;
+  Value* inside = &copy;
+  for (std::size_t i = 0; i + 1 < key.places.size(); ++i) {
+    inside =
+        inside->kind == Value::Kind::mapping ? &inside->fields[key.places[i]].value : &inside->items[key.places[i]];
+  }
+  inside->fields.erase(inside->fields.begin() + static_cast<std::ptrdiff_t>(key.places.back()));
+  return copy;
+}
+
+bool same(IterationResult a, IterationResult b) {
+  a.events = b.events = 0;
+  return a == b;
+}
+
+// True if the scenario's key states its default, given that the resolved scenario is the same without the key. A field
+// of the strategy that has no meaning next to the others is not even written out, and does not count as a default.
+bool states_default(const Scenario& scenario, const std::string& key) {
+  if (!key.starts_with("strategy.")) return true;
+  const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
+  return locate(resolved, key).path() == key;
+}
+
+// True if the job would differ without the key: a required key, a key that others need, or a key that changes a figure.
+bool acts(const Scenario& scenario, const StatedKey& key, const ScenarioSources& sources,
+          const IterationResult& result) {
+  try {
+    const Scenario other = parse_scenario(scenario.document.with_root(without(scenario.document.root(), key)), sources);
+    if (other.resolved == scenario.resolved) return states_default(scenario, key.name);
+    return !same(simulate(other.job).result, result);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+std::string as_stated_text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::scalar:
+      return value.scalar;
+    case Value::Kind::sequence: {
+      std::string items;
+      for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + as_stated_text(item);
+      return '[' + items + ']';
+    }
+    case Value::Kind::mapping: {
+      std::string fields;
+      for (const Value::Field& field : value.fields) {
+        fields += (fields.empty() ? "" : ", ") + field.key + ": " + as_stated_text(field.value);
+      }
+      return '{' + fields + '}';
+    }
+    case Value::Kind::null:
+      break;
+  }
+  return "null";
+}
+
+std::vector<char> idle_of(const Scenario& scenario, const std::vector<StatedKey>& keys, const ScenarioSources& sources,
+                          const IterationResult& result) {
+  std::vector<char> idle(keys.size());
+  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], sources, result) ? 0 : 1; });
+  return idle;
+}
+
+// True if both have as many entries of cluster.nodes. A search may leave entries out, and then the others' numbers
+// differ.
+bool has_as_many_nodes(const Value& one, const Value& other) {
+  const auto entries = [](const Value& root) {
+    const Value* cluster = root.find("cluster");
+    const Value* nodes = cluster != nullptr ? cluster->find("nodes") : nullptr;
+    return nodes != nullptr ? nodes->items.size() : 0;
+  };
+  return entries(one) == entries(other);
+}
+
+}  // namespace
+
+std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
+                               const IterationResult& result) {
+  const std::vector<StatedKey> keys = stated_keys(scenario.document.root(), sources.folders);
+  const std::vector<char> idle = idle_of(scenario, keys, sources, result);
+  std::vector<IdleKey> out;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (idle[i] != 0) out.push_back({keys[i].name, as_stated_text(*keys[i].value), keys[i].value->where});
+  }
+  return out;
+}
+
+std::string note_on(const IdleKey& idle) {
+  return fmt::format("{}: {}: {} changes nothing in this job", idle.where.text(), idle.key, idle.value);
+}
+
+namespace {
+
+bool divides_experts(const Strategy& strategy) {
+  for (int stage = 0; stage < strategy.pipeline; ++stage) {
+    if (strategy.shape_of(stage).expert > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
+                                       const IterationResult& result) {
+  std::vector<std::string> notes = stated_notes(scenario.document);
+  notes.insert(notes.end(), scenario.job.model.notes.begin(), scenario.job.model.notes.end());
+  const bool drawn = scenario.job.cluster.perturbations().is_drawn();
+  for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
+    const bool of_samples = drawn && idle.key.starts_with("cluster.perturbations");
+    const bool never = idle.key == kWhole && !divides_experts(scenario.job.strategy);  // no effect in samples either
+    if (!of_samples || never) notes.push_back(note_on(idle));
+  }
+  if (drawn) {
+    notes.emplace_back(
+        "cluster.perturbations: its distributions are left out of a single iteration; --samples of mirfak simulate "
+        "draws "
+        "them");
+  }
+  return notes;
+}
+
+std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
+  const Scenario best = as_scenario(search, found, sources);
+  const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
+  const std::vector<StatedKey> stated = stated_keys(search.document.root(), sources.folders);
+  const std::vector<StatedKey> of_best = stated_keys(best.document.root(), sources.folders);
+  std::vector<StatedKey> keys;
+  std::vector<IdleKey> as_stated;
+  for (const StatedKey& key : stated) {
+    const auto same = [&](const StatedKey& of) { return of.name == key.name; };
+    const auto there = std::find_if(of_best.begin(), of_best.end(), same);
+    if (there == of_best.end() || (key.name.starts_with("cluster.nodes[") && !same_nodes)) continue;
+    keys.push_back(*there);
+    as_stated.push_back({key.name, as_stated_text(*key.value), key.value->where});
+  }
+  const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
+  std::vector<std::string> notes = stated_notes(search.document);
+  notes.insert(notes.end(), best.job.model.notes.begin(), best.job.model.notes.end());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (idle[i] != 0) notes.push_back(note_on(as_stated[i]));
+  }
+  return notes;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,115 @@
+#include "scenario/job_check.hpp"
+
+#include "base/error.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/replica_classes.hpp"
+#include "scenario/sections.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMaxPasses = std::int64_t{1} << 24;  // forward passes of one iteration; keeps memory bounded
+
+// Reports a broken rule at the key that breaks it, even if that key has its default.
+void check_rules(const Document& document, const Job& job) {
+  const auto broken = first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()});
+  if (!broken) return;
+  const Node place = locate(document, broken->key);
+  const bool there = place.path() == broken->key;
+  place.fail_infeasible(there ? broken->message : broken->key + ": " + broken->message, broken->hint);
+}
+
+void check_sizes(const Document& document, const Job& job) {
+  const std::int64_t microbatch_count = microbatches(job.strategy, job.training);
+  const std::int64_t chunks = std::int64_t{job.strategy.pipeline} * job.strategy.virtual_pipeline;
+  if (microbatch_count > kMaxPasses / chunks) {
+    locate(document, "training.global_batch")
+        .fail_infeasible(
+            fmt::format("{} microbatches through {} chunks are more than 2^24 passes", microbatch_count, chunks),
+            "lower training.global_batch or raise strategy.micro_batch");
+  }
+}
+
+// Returns the classes of replicas; replicas that cannot run fail because of the placement of ranks on nodes.
+std::vector<ReplicaClass> read_replica_classes(const Document& document, const Job& job) {
+  try {
+    return replica_classes(job);
+  } catch (const Error& error) {
+    locate(document, "cluster.nodes").fail_infeasible(error.message(), error.hint());
+  }
+}
+
+void check_hardware(const Document& document, const Job& job) {
+  const std::vector<ReplicaClass> classes = read_replica_classes(document, job);
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    for (const ReplicaClass& alike : classes) {
+      const GpuSpec& gpu = job.hardware_of(stage, alike.first()).hardware.gpu;
+      if (can_train(gpu, job)) continue;
+      locate(document, "training.precision")
+          .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
+                           "choose another precision or GPU");
+    }
+  }
+}
+
+const NodeGroup* without_host_bandwidth(const Cluster& cluster) {
+  const auto groups = cluster.groups();
+  const auto found = std::find_if(groups.begin(), groups.end(), [](const NodeGroup& group) {
+    return !group.hardware.spec.host_memory_bandwidth.has_value();
+  });
+  return found == groups.end() ? nullptr : &*found;
+}
+
+void check_experts(const Document& document, const Job& job) {
+  const std::optional<ExpertPopularity>& experts = job.cluster.perturbations().experts;
+  if (!experts) return;
+  const Node place = locate(document, "cluster.perturbations.experts");
+  const MixtureOfExperts& mixture = job.model.mixture;
+  if (mixture.experts == 0) place.fail_infeasible("the model has no experts", "leave experts out");
+  if (!experts->measured()) return;
+  if (static_cast<std::int64_t>(experts->tokens.size()) != mixture.experts) {
+    place.fail_infeasible(
+        fmt::format("tokens of {} experts, but the model has {}", experts->tokens.size(), mixture.experts),
+        "state one number for each expert of a layer");
+  }
+  const std::vector<double> loads =
+      experts->loads(static_cast<int>(mixture.experts), static_cast<int>(mixture.per_token));
+  const auto most = std::max_element(loads.begin(), loads.end());
+  const double limit = static_cast<double>(mixture.experts) / static_cast<double>(mixture.per_token);
+  if (*most <= limit * (1 + 1e-9)) return;
+  place.fail_infeasible(fmt::format("expert {} gets {:.4g} of all rows, but a token sends {} to {} different experts",
+                                    most - loads.begin(), *most / static_cast<double>(mixture.experts),
+                                    mixture.per_token, mixture.per_token),
+                        fmt::format("none can get more than 1/{}", mixture.per_token));
+}
+
+}  // namespace
+
+bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
+
+void check_offload(const Document& document, const Cluster& cluster) {
+  const NodeGroup* lacking = without_host_bandwidth(cluster);
+  if (lacking == nullptr) return;
+  locate(document, "strategy.offload_optimizer")
+      .fail(fmt::format("the profile of node {} has no host_memory_bandwidth, which an optimizer on the host takes its "
+                        "time from",
+                        lacking->hardware.spec.name),
+            "add host_memory_bandwidth: [bytes/s, source] to the profile");
+}
+
+void check_job(const Document& document, const Job& job) {
+  check_rules(document, job);
+  check_sizes(document, job);
+  check_hardware(document, job);
+  check_experts(document, job);
+  if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,191 @@
+#include "scenario/search_dimensions.hpp"
+
+#include "scenario/strategy_section.hpp"
+#include "strategy/strategy_fields.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMaxValues = 10'000;
+constexpr std::string_view kRange = "..";
+constexpr std::size_t kShortestRange = 4;  // fewer consecutive numbers are written one by one
+
+using Kind = SearchDimension::Kind;
+
+template <typename T>
+constexpr Kind kKindOf = std::is_same_v<T, bool>     ? Kind::truth
+                         : std::is_enum_v<T>         ? Kind::choice
+                         : std::is_same_v<T, double> ? Kind::share
+                                                     : Kind::number;
+
+template <std::size_t index>
+SearchDimension dimension_of() {
+  constexpr const auto& list = std::get<index>(kSearchLists);
+  constexpr auto values_of = list.values;
+  constexpr auto member = list.member;
+  using T = typename std::remove_cvref_t<decltype(list)>::Type;
+  const auto values = [](const StrategySpace& space) {
+    std::vector<double> out;
+    for (const auto value : space.*values_of) out.push_back(static_cast<double>(value));
+    return out;
+  };
+  const auto assign = [](StrategySpace& space, const std::vector<double>& numbers) {
+    auto& out = space.*values_of;
+    out.clear();
+    for (const double number : numbers) out.push_back(static_cast<T>(number));
+  };
+  const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*member); };
+  SearchDimension out{{}, kKindOf<T>, 0, list.maximum, list.zero, nullptr, values, assign, of};
+  for_each_strategy_field([&](const auto& field) {
+    if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(field)>::Type, T>) {
+      if (field.member != member) return;
+      out.key = field.key;
+      out.names = field.names;
+      if (list.zero.empty()) out.least = static_cast<int>(field.minimum);
+      if (list.maximum == 0) out.most = static_cast<int>(field.maximum);
+    }
+  });
+  return out;
+}
+
+template <std::size_t... indices>
+std::vector<SearchDimension> make_dimensions(std::index_sequence<indices...> /*all*/) {
+  return {dimension_of<indices>()...};
+}
+
+std::optional<int> whole_number(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+template <typename Number>
+void add_range(const Node& item, std::size_t dots, int least, int most, std::vector<Number>& out) {
+  const std::string& text = item.value().scalar;
+  const auto first = whole_number(std::string_view(text).substr(0, dots));
+  const auto last = whole_number(std::string_view(text).substr(dots + kRange.size()));
+  if (!first || !last || *first > *last) item.fail("expected a range such as 1..8, found " + item.described());
+  if (*first < least || *last > most) {
+    item.fail(fmt::format("expected a range from {} to {} at most, found {}", least, most, item.described()));
+  }
+  if (*last - *first >= kMaxValues) item.fail(fmt::format("a range of more than {} numbers", kMaxValues));
+  for (int number = *first; number <= *last; ++number) out.push_back(number);
+}
+
+template <typename Number>
+void add_number(const Node& item, int least, int most, std::vector<Number>& out) {
+  const std::size_t dots = item.is_scalar() ? item.value().scalar.find(kRange) : std::string::npos;
+  if (dots != std::string::npos) {
+    add_range(item, dots, least, most, out);
+  } else {
+    out.push_back(static_cast<Number>(item.as_integer(least, most)));
+  }
+}
+
+void add_values(const Node& item, const SearchDimension& dimension, std::vector<double>& out) {
+  switch (dimension.kind) {
+    case Kind::truth:
+      out.push_back(item.as_bool() ? 1 : 0);
+      return;
+    case Kind::choice: {
+      const bool schedule = dimension.names == schedule_names;  // a schedule may also be the path of a file
+      out.push_back(schedule ? static_cast<double>(read_schedule(item))
+                             : static_cast<double>(item.as_choice(dimension.names())));
+      return;
+    }
+    case Kind::share:
+      out.push_back(item.as_number(dimension.least, dimension.most));
+      return;
+    case Kind::number:
+      break;
+  }
+  if (dimension.zero.empty()) return add_number(item, dimension.least, dimension.most, out);
+  if (item.is_scalar() && item.value().scalar == dimension.zero) return out.push_back(0);
+  const bool number = item.is_scalar() && !item.value().scalar.empty() && item.value().scalar[0] >= '0' &&
+                      item.value().scalar[0] <= '9';
+  if (!number) item.fail(fmt::format("expected {} or a whole number, found {}", dimension.zero, item.described()));
+  add_number(item, 1, dimension.most, out);
+}
+
+template <typename Number, typename Add>
+std::vector<Number> read_list(const Node& node, const Add& add) {
+  std::vector<Number> out;
+  if (!node.is_sequence()) {
+    add(node, out);
+    return out;
+  }
+  for (const Node& item : node.as_items()) {
+    const std::size_t before = out.size();
+    add(item, out);
+    for (std::size_t i = before; i < out.size(); ++i) {
+      const auto known = std::find(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(i), out[i]);
+      if (known - out.begin() < static_cast<std::ptrdiff_t>(i)) item.fail("this value is already in the list");
+    }
+  }
+  if (out.empty()) node.fail("expected at least one value, found an empty list");
+  return out;
+}
+
+std::string word_of(double value, const SearchDimension& dimension) {
+  switch (dimension.kind) {
+    case Kind::truth:
+      return value != 0 ? "true" : "false";
+    case Kind::choice: {
+      if (dimension.names == schedule_names) return schedule_text(static_cast<ScheduleId>(value));
+      return dimension.names()[static_cast<std::size_t>(value)];
+    }
+    case Kind::number:
+    case Kind::share:
+      break;
+  }
+  return value == 0 && !dimension.zero.empty() ? std::string(dimension.zero) : fmt::format("{}", value);
+}
+
+}  // namespace
+
+std::span<const SearchDimension> search_dimensions() {
+  static const std::vector<SearchDimension> dimensions =
+      make_dimensions(std::make_index_sequence<std::tuple_size_v<decltype(kSearchLists)>>());
+  return dimensions;
+}
+
+std::vector<double> read_values(const Node& node, const SearchDimension& dimension) {
+  return read_list<double>(node, [&](const Node& item, std::vector<double>& out) { add_values(item, dimension, out); });
+}
+
+std::vector<int> read_numbers(const Node& node, int least, int most) {
+  return read_list<int>(node, [&](const Node& item, std::vector<int>& out) { add_number(item, least, most, out); });
+}
+
+std::string values_text(const std::vector<double>& values, const SearchDimension& dimension) {
+  std::vector<std::string> words;
+  for (std::size_t first = 0; first < values.size();) {
+    std::size_t end = first + 1;
+    const bool number = dimension.kind == Kind::number && (values[first] > 0 || dimension.zero.empty());
+    while (number && end < values.size() && values[end] == values[end - 1] + 1) ++end;
+    if (end - first >= kShortestRange) {
+      words.push_back(fmt::format("{}{}{}", values[first], kRange, values[end - 1]));
+    } else {
+      for (std::size_t i = first; i < end; ++i) words.push_back(word_of(values[i], dimension));
+    }
+    first = end;
+  }
+  return fmt::format("[{}]", fmt::join(words, ", "));
+}
+
+std::string numbers_text(const std::vector<int>& numbers) {
+  return values_text({numbers.begin(), numbers.end()}, search_dimensions().front());
+}
+
+}  // namespace mirfak

@@ -1,0 +1,125 @@
+#include "scenario/search_scenario.hpp"
+
+#include "program/quantization_of_job.hpp"
+#include "scenario/job_check.hpp"
+#include "scenario/resolved.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/stated_notes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMaxSequences = std::int64_t{1} << 22;  // per iteration; bounds a simulation's memory
+
+// Requires the price of every type if the objective or a limit is in dollars.
+void check_prices(const Document& document, const Job& job, const SearchSpec& spec) {
+  const bool by_cost = spec.objective == SearchObjective::cost || spec.objective == SearchObjective::pareto;
+  if (!by_cost && spec.budget_usd == 0) return;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    if (group.price) continue;
+    locate(document, by_cost ? "search.objective" : "search.budget_usd")
+        .fail(fmt::format("nobody is known to offer {} ({}) at {}", group.hardware.gpu.title, group.hardware.spec.name,
+                          group.price_asked),
+              "state its price per GPU hour (price: 2.5 in its entry of cluster.nodes), choose another cluster.price, "
+              "leave these nodes out, or minimise time or energy without a budget");
+  }
+}
+
+// The time to finish needs the events between iterations, such as failures.
+void set_finish(const Document& document, const ScenarioSections& sections, SearchSpec& spec, const Job& job) {
+  if (spec.objective != SearchObjective::finish) return;
+  if (!sections.operations) {
+    locate(document, "search.objective")
+        .fail("the time to finish follows from the section `operations`, which is missing",
+              "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
+  }
+  spec.finish = [job, operations = *sections.operations](const Cluster& used) {
+    Job own = job;
+    own.cluster = used;
+    return ExpectedFinish(own, on_nodes(operations, job.cluster, used));
+  };
+  spec.finish(job.cluster);  // an operation outside the closed form is reported at once
+}
+
+// Checks what no choice of strategy could repair.
+void check(const Document& document, const Job& job, const SearchSpec& spec) {
+  if (job.training.global_batch > kMaxSequences) {
+    locate(document, "training.global_batch")
+        .fail_infeasible("a search takes at most 2^22 sequences per iteration", "lower training.global_batch");
+  }
+  // If the search may choose nodes, it is enough that some nodes can train.
+  const auto groups = job.cluster.groups();
+  const bool some = std::any_of(groups.begin(), groups.end(),
+                                [&](const NodeGroup& group) { return can_train(group.hardware.gpu, job); });
+  if (some && spec.any_count) return;
+  for (const NodeGroup& group : groups) {
+    if (can_train(group.hardware.gpu, job)) continue;
+    locate(document, "training.precision")
+        .fail_infeasible(group.hardware.gpu.title + " cannot compute in " + job.training.precision,
+                         "choose another precision, or leave these nodes out");
+  }
+}
+
+}  // namespace
+
+SearchScenario parse_search(const Document& document, const DataFolders& folders) {
+  const ScenarioSources sources(folders);
+  ScenarioSections sections = read_sections(document, sources);
+  const StatedSetting stated = stated_setting(sections, sources);
+  SearchScenario scenario{document.name(),
+                          document,
+                          {std::move(sections.model),
+                           std::move(sections.cluster),
+                           std::move(sections.training),
+                           {},
+                           std::move(sections.framework),
+                           sources.ranges},
+                          {},
+                          {}};
+  if (scenario.job.cluster.shares_gpus()) {
+    locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
+  }
+  const Perturbations& perturbations = scenario.job.cluster.perturbations();
+  if (!perturbations.empty() || perturbations.is_drawn() || perturbations.experts) {
+    locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
+  }
+  scenario.search = read_search(sections.search, scenario.job);
+  set_finish(document, sections, scenario.search.spec, scenario.job);
+  check(document, scenario.job, scenario.search.spec);
+  check_prices(document, scenario.job, scenario.search.spec);
+  fix_strategy(sections.strategy, sections.search, scenario.job, scenario.search);
+  const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
+  if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
+  scenario.assertions = std::move(sections.assertions);
+  scenario.resolved = resolved_search_yaml(scenario.job, stated, scenario.search) + notes_yaml(document);
+  return scenario;
+}
+
+SearchScenario load_search(const std::filesystem::path& path, std::span<const std::string> overrides,
+                           const DataFolders& folders) {
+  Document document = Document::from_file(path);
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return parse_search(document, folders);
+}
+
+std::string found_scenario(const SearchScenario& scenario, const Job& found) {
+  const Document searched = Document::from_text(scenario.resolved, scenario.name);
+  const auto copy_of = [&](const char* key) {
+    const Value* const value = searched.root().find(key);
+    return value == nullptr ? std::optional<Value>() : *value;
+  };
+  return resolved_yaml(found, {copy_of("model").value(), copy_of("operations"), copy_of("assert")}) +
+         notes_yaml(searched);
+}
+
+Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
+  return parse_scenario(Document::from_text(found_scenario(search, found), search.name), sources);
+}
+
+}  // namespace mirfak

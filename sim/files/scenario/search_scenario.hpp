@@ -1,0 +1,36 @@
+#pragma once
+
+#include "plan/search.hpp"
+#include "scenario/data_folders.hpp"
+#include "scenario/scenario.hpp"
+#include "scenario/search_section.hpp"
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace mirfak {
+
+// A scenario file as a search reads it: the keys under `strategy` are fixed, `search` bounds all others.
+struct SearchScenario {
+  std::string name;   // name of the file
+  Document document;  // the file as read, overrides applied
+  Job job;            // the training and its cluster; its strategy does not matter
+  SearchSection search;
+  std::string resolved;        // YAML with every default and limit written out: reads back as the same search
+  Assertions assertions = {};  // on an iteration of the best strategy
+};
+
+// Errors as of load_scenario(), but the rules on the strategy are not checked here: the search checks them.
+SearchScenario load_search(const std::filesystem::path& path, std::span<const std::string> overrides,
+                           const DataFolders& folders);
+SearchScenario parse_search(const Document& document, const DataFolders& folders);
+
+// Returns a strategy that the search found as the text of a scenario, which reads back as the same job wherever the
+// text lies.
+std::string found_scenario(const SearchScenario& scenario, const Job& found);
+
+// Returns a strategy that the search found as a scenario, as `mirfak simulate` would read it.
+Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources);
+
+}  // namespace mirfak

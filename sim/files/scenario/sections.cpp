@@ -1,0 +1,87 @@
+#include "scenario/sections.hpp"
+
+#include "model/model_loader.hpp"
+#include "network/fabric_file.hpp"
+#include "scenario/operations_section.hpp"
+#include "scenario/stated_notes.hpp"
+#include "scenario/training_section.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace mirfak {
+
+namespace {
+
+// Reads all sections except the cluster, which has been read.
+ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cluster, const ScenarioSources& sources) {
+  static const Value nothing;
+  const Node model_node = root.require("model");
+  const std::filesystem::path& models = sources.folders.models;
+  ModelSpec model = model_node.is_mapping() ? parse_model(model_node, models)
+                                            : load_model(model_node.as_string(), models, model_node.where());
+  const FrameworkCatalog& frameworks = sources.frameworks;
+  TrainingSpec training = read_training(root.require("training"), model, frameworks);
+  Framework framework = frameworks.framework(training.framework);
+  const std::optional<Node> strategy = root.find_or_null("strategy");
+  std::optional<Node> search = root.find_or_null("search");
+  const std::optional<Node> operations_node = root.find_or_null("operations");
+  std::optional<Operations> operations;
+  if (operations_node) operations = read_operations(*operations_node, cluster, sources);
+  const std::optional<Node> assertions = root.find_or_null("assert");
+  read_notes(root.find_or_null("notes"));
+  root.finish();
+  return {model_node,
+          std::move(model),
+          std::move(cluster),
+          std::move(training),
+          std::move(framework),
+          strategy ? *strategy : Node(document, nothing, "strategy"),
+          std::move(search),
+          std::move(operations),
+          operations_node,
+          assertions ? read_assertions(*assertions) : Assertions{},
+          assertions};
+}
+
+}  // namespace
+
+ScenarioSections read_sections(const Document& document, const ScenarioSources& sources) {
+  Mapping root{Node(document)};
+  if (const std::optional<Node> jobs = root.find("jobs")) {
+    jobs->fail("several jobs on one cluster: only mirfak simulate reads such a file", "name the scenario of one job");
+  }
+  root.require("model");
+  const Node section = root.require("cluster");
+  return read_beside(document, root, with_network_files(read_cluster(section, sources.catalog)), sources);
+}
+
+ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
+  Mapping root{Node(document)};
+  return read_beside(document, root, cluster, sources);
+}
+
+// Returns the place of "strategy.tensor", or "strategy.stages[1]", in the document, or the nearest mapping around it.
+Node locate(const Document& document, std::string_view path) {
+  Node node(document);
+  while (!path.empty() && node.is_mapping()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const std::string_view key = path.substr(0, dot);
+    const std::size_t bracket = std::min(key.find('['), key.size());
+    const Value* value = node.value().find(key.substr(0, bracket));
+    if (value == nullptr) break;
+    node = node.child(*value, key.substr(0, bracket));
+    if (bracket < key.size()) {
+      std::size_t place = 0;
+      std::from_chars(key.data() + bracket + 1, key.data() + key.size(), place);
+      if (node.value().kind != Value::Kind::sequence) break;
+      const std::vector<Node> items = node.as_items();
+      if (place >= items.size()) break;
+      node = items[place];
+    }
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,112 @@
+#include "scenario/strategy_section.hpp"
+
+#include "base/named_files.hpp"
+#include "scenario/stage_shapes.hpp"
+#include "schedule/schedule_file.hpp"
+#include "strategy/strategy_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <type_traits>
+
+namespace mirfak {
+
+namespace {
+
+template <typename T>
+int read_whole_number(const Node& node, const StrategyField<T>& field) {
+  return static_cast<int>(
+      node.as_integer(static_cast<std::int64_t>(field.minimum), static_cast<std::int64_t>(field.maximum)));
+}
+
+template <typename T>
+T read_value(const Node& node, const StrategyField<T>& field) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return node.as_bool();
+  } else if constexpr (std::is_same_v<T, int>) {
+    return read_whole_number(node, field);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return node.as_number(field.minimum, field.maximum);
+  } else if constexpr (std::is_same_v<T, ScheduleId>) {
+    return read_schedule(node);
+  } else if constexpr (std::is_enum_v<T>) {
+    return static_cast<T>(node.as_choice(field.names()));
+  } else if constexpr (std::is_same_v<T, ModuleSet>) {
+    T set;
+    for (const Node& item : node.as_items()) set.set(item.as_choice(field.names()));
+    return set;
+  } else {
+    T list;
+    for (const Node& item : node.as_items()) list.push_back(read_whole_number(item, field));
+    if (list.empty()) node.fail("expected at least one number, found an empty list", "leave it out for its default");
+    return list;
+  }
+}
+
+}  // namespace
+
+ScheduleId read_schedule(const Node& node) {
+  if (!node.is_scalar() || !is_schedule_path(node.as_string())) {
+    return static_cast<ScheduleId>(node.as_choice(schedule_names()));
+  }
+  refuse_named_file(node);
+  const std::string& stated = node.as_string();
+  const Location& where = node.where();
+  const std::filesystem::path path = stated;
+  const bool beside_file = path.is_relative() && where.line > 0;
+  const std::filesystem::path file = beside_file ? std::filesystem::path(where.file).parent_path() / path : path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    node.fail(fmt::format("there is no schedule file '{}'", file.string()),
+              beside_file ? "a relative path counts from the folder of the file that states it" : "");
+  }
+  return read_schedule_file(file, stated);
+}
+
+namespace {
+
+// True if the value is the word of a default ("tensor", "pipeline", "even"), which may be written too.
+template <typename T>
+bool says_default(const Node& node, const StrategyField<T>& field) {
+  return node.is_scalar() && !field.default_text.empty() && node.value().scalar == field.default_text;
+}
+
+// `cluster`: null if only its size is known.
+Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
+  Mapping section(node);
+  Strategy strategy;
+  std::optional<Node> stages;
+  std::set<std::string_view> stated;
+  for_each_strategy_field([&](const auto& field) {
+    const std::optional<Node> found = field.may_be_null ? section.find_or_null(field.key) : section.find(field.key);
+    if (!found || says_default(*found, field)) return;
+    stated.insert(field.key);
+    using T = typename std::remove_cvref_t<decltype(field)>::Type;
+    if constexpr (std::is_same_v<T, std::vector<StageShape>>) {
+      stages = found;
+    } else {
+      strategy.*field.member = read_value(*found, field);
+    }
+  });
+  if (stages) read_stages(*stages, {stated.contains("data"), stated.contains("expert_tensor")}, cluster, strategy);
+  for_each_strategy_field([&](const auto& field) {
+    const bool of_stages = stages && (field.key == "data" || field.key == "expert_tensor");
+    if (field.completion != nullptr && !stated.contains(field.key) && !of_stages) {
+      strategy.*field.member = field.completion(strategy, gpus);
+    }
+  });
+  section.finish();
+  return strategy;
+}
+
+}  // namespace
+
+Strategy read_strategy(const Node& node, int gpus) { return read_all(node, gpus, nullptr); }
+
+Strategy read_strategy(const Node& node, const Cluster& cluster) { return read_all(node, cluster.gpus(), &cluster); }
+
+}  // namespace mirfak

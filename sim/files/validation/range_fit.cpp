@@ -1,0 +1,181 @@
+#include "validation/range_fit.hpp"
+
+#include "base/error.hpp"
+#include "validation/quantile_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+static_assert(kUncertainties == kQuantileFeatures);
+
+constexpr std::size_t kFewestToJudge = 3;  // fewest tables: one left out of the fit to the others
+// Limit on a width: a few rows of one table must not claim more for a feature that no other table has.
+constexpr double kLargestWidth = 0.3;
+// Number of runs at which a table has half of its largest weight: tables of many runs hardly count more than tables of
+// few, as runs of one source have similar errors.
+constexpr double kRunsOfFullWeight = 3;
+
+struct TableOfRuns {
+  std::string name;
+  std::vector<const ValidatedRun*> runs;
+};
+
+std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
+  std::vector<TableOfRuns> tables;
+  for (const ValidatedRun& run : runs) {
+    if (!run.scored()) continue;
+    const std::string& name = run.run.where.file;
+    auto table = std::find_if(tables.begin(), tables.end(), [&](const TableOfRuns& each) { return each.name == name; });
+    if (table == tables.end()) table = tables.insert(table, {name, {}});
+    table->runs.push_back(&run);
+  }
+  return tables;
+}
+
+// Returns the runs that state the allocated memory, by their tables.
+std::vector<TableOfRuns> memory_tables(std::span<const ValidatedRun> runs) {
+  std::vector<TableOfRuns> tables = tables_of(runs);
+  for (TableOfRuns& table : tables) {
+    std::erase_if(table.runs, [](const ValidatedRun* run) { return !run->run.allocated_bytes; });
+  }
+  std::erase_if(tables, [](const TableOfRuns& table) { return table.runs.empty(); });
+  return tables;
+}
+
+MemoryWidths fit_memory(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
+  std::vector<QuantileSample> above;
+  for (const TableOfRuns& table : tables) {
+    if (&table == left_out) continue;
+    const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
+    for (const ValidatedRun* run : table.runs) {
+      const PredictedPair& bytes = run->allocated_bytes;
+      above.push_back({{1}, std::log(bytes.measured / bytes.predicted), weight});
+    }
+  }
+  std::vector<QuantileSample> below = above;
+  for (QuantileSample& sample : below) sample.value = -sample.value;
+  const double quantile = (1 + level) / 2;
+  return {fit_quantile(below, quantile, kLargestWidth).front(), fit_quantile(above, quantile, kLargestWidth).front()};
+}
+
+LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) {
+  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0,
+                   std::exp(widths.above) - std::exp(-widths.below)};
+  for (const ValidatedRun* run : table.runs) {
+    const double off = std::log(run->allocated_bytes.measured / run->allocated_bytes.predicted);
+    if (off >= -widths.below && off <= widths.above) out.coverage += 1.0 / out.runs;
+  }
+  return out;
+}
+
+double log_ratio(const ValidatedRun& run) { return std::log(run.seconds.measured / run.seconds.predicted); }
+
+RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
+  std::vector<QuantileSample> above;
+  for (const TableOfRuns& table : tables) {
+    if (&table == left_out) continue;
+    const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
+    for (const ValidatedRun* run : table.runs) above.push_back({run->uncertainty, log_ratio(*run), weight});
+  }
+  std::vector<QuantileSample> below = above;
+  for (QuantileSample& sample : below) sample.value = -sample.value;
+  const double quantile = (1 + level) / 2;
+  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth), {}, {}};
+}
+
+LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
+  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0, 0};
+  for (const ValidatedRun* run : table.runs) {
+    const PredictionRange range = prediction_range(run->seconds.predicted, run->uncertainty, widths);
+    const bool inside = run->seconds.measured >= range.low_s && run->seconds.measured <= range.high_s;
+    out.coverage += (inside ? 1.0 : 0.0) / out.runs;
+    out.mean_width += (range.high_s - range.low_s) / run->seconds.predicted / out.runs;
+  }
+  return out;
+}
+
+LeftOutRanges means_of(std::vector<LeftOutTable> tables) {
+  LeftOutRanges out{std::move(tables), 0, 0};
+  const auto count = static_cast<double>(out.tables.size());
+  for (const LeftOutTable& table : out.tables) {
+    out.coverage += table.coverage / count;
+    out.mean_width += table.mean_width / count;
+  }
+  return out;
+}
+
+std::vector<TableOfRuns> enough_tables(std::span<const ValidatedRun> runs, std::size_t least) {
+  std::vector<TableOfRuns> tables = tables_of(runs);
+  if (tables.size() < least) {
+    fail_input({}, fmt::format("ranges need measured runs from {} tables at least, found {}", least, tables.size()),
+               "give more tables of runs, or more of their tiers");
+  }
+  return tables;
+}
+
+}  // namespace
+
+RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level) {
+  return fit(enough_tables(runs, 2), nullptr, level);
+}
+
+LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level) {
+  const std::vector<TableOfRuns> tables = enough_tables(runs, kFewestToJudge);
+  std::vector<LeftOutTable> judged;
+  for (const TableOfRuns& table : tables) judged.push_back(judge(table, fit(tables, &table, level)));
+  return means_of(std::move(judged));
+}
+
+std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level) {
+  const std::vector<TableOfRuns> tables = memory_tables(runs);
+  if (tables.size() < 2) return std::nullopt;
+  std::vector<LeftOutTable> judged;
+  for (const TableOfRuns& table : tables) judged.push_back(judge_memory(table, fit_memory(tables, &table, level)));
+  return MemoryRanges{fit_memory(tables, nullptr, level), means_of(std::move(judged))};
+}
+
+std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs) {
+  if (tables_of(runs).size() < kFewestToJudge) return {};
+  std::vector<Reliability> out;
+  for (const double level : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
+    const LeftOutRanges judged = judge_range_widths(runs, level);
+    out.push_back({level, judged.coverage, judged.mean_width});
+  }
+  return out;
+}
+
+std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source) {
+  std::string out = fmt::format(
+      "# How far measured iterations lie from predicted ones: ln(measured / predicted) of `level` of them is between\n"
+      "# -below and above, each the sum of these widths times the shares of the iteration that they concern\n"
+      "# (README.md of this folder). Made by `mirfak validate RUNS.csv... --tiers A --ranges FILE`.\n"
+      "source: \"{}\"\n"
+      "level: {:g}\n"
+      "left_out: {{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}  # means over tables, each judged by the others\n"
+      "widths:\n",
+      source, widths.level, left_out.tables.size(), left_out.coverage, left_out.mean_width);
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    out += fmt::format("  {}: {{below: {:.4f}, above: {:.4f}}}\n", key_of(static_cast<Uncertainty>(i)), widths.below[i],
+                       widths.above[i]);
+  }
+  return out;
+}
+
+std::string memory_ranges_yaml(const MemoryRanges& ranges) {
+  return fmt::format(
+      "# The same of peaks of memory, of what the framework allocates.\n"
+      "memory:\n"
+      "  below: {:.4f}\n"
+      "  above: {:.4f}\n"
+      "  left_out: {{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}\n",
+      ranges.widths.below, ranges.widths.above, ranges.left_out.tables.size(), ranges.left_out.coverage,
+      ranges.left_out.mean_width);
+}
+
+}  // namespace mirfak

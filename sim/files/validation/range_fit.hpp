@@ -1,0 +1,59 @@
+#pragma once
+
+#include "cost/range_widths.hpp"
+#include "validation/validate_runs.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// The ranges of one table's predictions, with widths that were fitted to all other tables.
+struct LeftOutTable {
+  std::string name;
+  int runs = 0;
+  double coverage = 0;    // share of the measurements that lie inside
+  double mean_width = 0;  // mean width of the ranges, as shares of the predictions
+};
+
+// Means over tables, each left out in turn.
+struct LeftOutRanges {
+  std::vector<LeftOutTable> tables;
+  double coverage = 0;
+  double mean_width = 0;
+};
+
+// Fitted ranges of peaks of memory that the framework allocates.
+struct MemoryRanges {
+  MemoryWidths widths;
+  LeftOutRanges left_out;
+};
+// Fits ranges of memory; nullopt if fewer than two tables state any.
+std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level);
+
+// Fits the widths of ranges that hold a share `level` of the measured runs, with half of the other runs on either side:
+// quantiles of ln(measured / predicted), linear in the shares of their uncertainties, with no negative coefficient.
+// Every table counts nearly alike, for any number of runs. Runs without a prediction or a measurement do not count.
+// Error(input) if fewer than two tables have runs that count.
+RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level);
+
+// Judges the honesty of such widths for tables that are left out of the fit. Error(input) as of fit_range_widths(), and
+// for fewer than three tables.
+LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level);
+
+// Ranges for the promised `level`, and their actual coverage: means over tables, each left out of the fit.
+struct Reliability {
+  double level = 0;
+  double coverage = 0;
+  double mean_width = 0;
+};
+// Judges ranges from 10 to 95 %. Empty for fewer than three tables.
+std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs);
+
+// Returns the widths as `ranges.yaml`; `source` names the runs that they were fitted to.
+std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source);
+std::string memory_ranges_yaml(const MemoryRanges& ranges);  // one section of that file
+
+}  // namespace mirfak

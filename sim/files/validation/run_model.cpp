@@ -1,0 +1,131 @@
+#include "validation/run_model.hpp"
+
+#include "base/key_path.hpp"
+#include "model/model_loader.hpp"
+#include "validation/word_pattern.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kModel = "model.";
+
+// Sizes that identify a model of the library. Mixtures of experts are described by the library alone, so for them the
+// sizes only choose the entry.
+constexpr std::string_view kShape[] = {"model.hidden", "model.heads", "model.kv_heads", "model.head_dim", "model.ffn"};
+
+bool is_shape(std::string_view key) { return std::find(std::begin(kShape), std::end(kShape), key) != std::end(kShape); }
+
+// True for keys that models of blocks state as well.
+bool is_of_any_model(std::string_view key) {
+  return key == "model.name" || key == "model.source" || key == "model.max_sequence";
+}
+
+// True if the value is equal, or not stated.
+bool same(const RunReading& reading, std::string_view key, std::int64_t value) {
+  const std::optional<std::int64_t> stated = reading.whole_number(key);
+  return !stated || *stated == value;
+}
+
+void need(const RunReading& reading, std::string_view key, std::string_view what) {
+  if (reading.find(key) == nullptr) fail_infeasible(reading.where(), fmt::format("the row does not state {}", what));
+}
+
+}  // namespace
+
+std::vector<std::string> name_words(std::string_view name) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string> words;
+  char before = ' ';
+  for (const char c : lower_case(name)) {
+    const bool part = is_letter(c) || is_digit(c);
+    const bool begins = part && (is_letter(c) != is_letter(before) || is_digit(c) != is_digit(before));
+    if (begins) words.emplace_back();
+    if (part) words.back() += c;
+    before = c;
+  }
+  return words;
+}
+
+ModelLibrary::ModelLibrary(const std::filesystem::path& folder) {
+  for (const std::string& name : model_names(folder)) {
+    const Document document = Document::from_file(folder / (name + ".yaml"));
+    entries_.push_back({name, name_words(name), parse_model(document, folder), document.root()});
+  }
+}
+
+// Finds the library's model by shape, and among several models of one shape by name.
+const ModelLibrary::Entry* ModelLibrary::find(const RunReading& reading) const {
+  const std::vector<std::string> words = name_words(reading.text("model.name").value_or(""));
+  const bool sized = reading.find("model.hidden") != nullptr;
+  const bool mixture = reading.find("experts") != nullptr;
+  std::optional<WordPattern> family;
+  if (const Value* pattern = reading.find("library")) {
+    const Document document = Document::from_text("", pattern->where.file);
+    family = WordPattern::parse(Node(document, *pattern, "library"));
+  }
+  const Entry* best = nullptr;
+  std::pair<bool, std::size_t> best_fit;
+  for (const Entry& entry : entries_) {
+    const ModelSpec& spec = entry.spec;
+    const bool shape =
+        same(reading, "model.hidden", spec.hidden) && same(reading, "model.heads", spec.heads) &&
+        (mixture || (same(reading, "model.ffn", spec.ffn) && same(reading, "model.kv_heads", spec.kv_heads)));
+    const auto common =
+        static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [&](const std::string& word) {
+          return std::find(entry.words.begin(), entry.words.end(), word) != entry.words.end();
+        }));
+    const bool named = sized ? common > 0 : common == entry.words.size();  // without sizes the name alone decides
+    if (!shape || !named || (family && !family->match(entry.name))) continue;
+    const std::pair fit{same(reading, "model.layers", spec.layers), common};
+    if (best != nullptr && fit <= best_fit) continue;
+    best = &entry;
+    best_fit = fit;
+  }
+  return best;
+}
+
+Value ModelLibrary::model_of(const RunReading& reading) const {
+  const Entry* entry = find(reading);
+  const bool mixture = reading.find("experts") != nullptr;
+  const Value* described = reading.find("new_model");
+  if (entry == nullptr && (mixture || described == nullptr)) {
+    fail_infeasible(
+        reading.where(),
+        fmt::format("no model in the library has the shape of '{}'", reading.text("model.name").value_or("")),
+        "add it to models/");
+  }
+  const bool of_blocks = described != nullptr && described->find("blocks") != nullptr;
+  const bool known_by_blocks = entry != nullptr && entry->value.find("blocks") != nullptr;
+  if (entry == nullptr && !of_blocks) {
+    need(reading, "model.layers", "the number of layers");
+    need(reading, "model.hidden", "the hidden size");
+    need(reading, "model.heads", "the number of heads");
+  }
+  Value root;
+  root.kind = Value::Kind::mapping;
+  // Stated sizes of a model of blocks are in its `sizes`, where the mapping puts them.
+  KeyPath("model", reading.where()).assign(root, entry != nullptr ? entry->value : *described, reading.where());
+  for (const RunReading::Key& key : reading.keys()) {
+    if (!key.name.starts_with(kModel) || (mixture && is_shape(key.name))) continue;
+    if (entry == nullptr && of_blocks && !is_of_any_model(key.name)) continue;
+    if (known_by_blocks && !key.stated && !is_of_any_model(key.name)) continue;
+    // Inferred keys complete a new model; a model of the library is complete by itself.
+    if (entry != nullptr && !key.stated && root.fields.front().value.find(key.name.substr(kModel.size())) != nullptr) {
+      continue;
+    }
+    KeyPath(key.name, key.value.where).assign(root, key.value, key.value.where);
+  }
+  return std::move(root.fields.front().value);
+}
+
+}  // namespace mirfak

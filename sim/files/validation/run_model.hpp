@@ -1,0 +1,41 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "model/model_spec.hpp"
+#include "validation/run_reading.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// The models of a data folder, each with the text it was read from.
+class ModelLibrary {
+ public:
+  // Error(input) as of load_model.
+  explicit ModelLibrary(const std::filesystem::path& folder);
+
+  // Returns the `model` section of a row's scenario: the library's model of its shape and name (if there are several,
+  // the key `library` may choose), or, if there is none, the row's `new_model`. The row's own keys override it, except
+  // sizes of a new model of blocks, which its own `sizes` name. Error(infeasible) at the row if neither model exists,
+  // or a size is missing.
+  Value model_of(const RunReading& reading) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    std::vector<std::string> words;  // words of `name`
+    ModelSpec spec;
+    Value value;
+  };
+
+  const Entry* find(const RunReading& reading) const;
+
+  std::vector<Entry> entries_;
+};
+
+// Returns the words of a name, split between letters, digits and other signs: "LLaMA3.1-8B" gives llama, 3, 1, 8, b.
+std::vector<std::string> name_words(std::string_view name);
+
+}  // namespace mirfak

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "cost/kernel_model.hpp"
+
+namespace mirfak {
+
+// Number of experts on one device whose rows a step works on; 1: its rows are not rows of experts.
+double experts_on_device(const OperatorGraph& graph, const BlockStep& step);
+
+// Price of a scan: the sum of its kernels (scan_model.hpp). The scan counts as products if products take most of its
+// time.
+KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step);
+
+// Price of an operator that runs as several plain kernels (Operator::kernels) one after another: each kernel takes
+// launch + max(bytes / bandwidth, cycles / (multiprocessors clock)) of every element; a kernel marked `per_expert` is
+// launched once for each expert.
+KernelCost price_plain_kernels(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step,
+                               Launch launch);
+double launches_of_plain_kernels(const OperatorGraph& graph, const BlockStep& step);
+
+// Price of a custom operator: launch + max(bytes / bandwidth, FLOP / peak) of a device's share of the work, which is
+// its share of the operator's labels.
+KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step, Launch launch);
+
+}  // namespace mirfak

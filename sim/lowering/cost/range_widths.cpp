@@ -1,0 +1,84 @@
+#include "cost/range_widths.hpp"
+
+#include "base/document.hpp"
+
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kWidest = 10;  // a factor of e^10 is no useful range
+
+}  // namespace
+
+std::string_view name_of(Uncertainty uncertainty) {
+  constexpr std::array<std::string_view, kUncertainties> kNames = {
+      "any prediction", "hardware without tables of its own", "tensor communication", "layers with experts"};
+  return kNames[static_cast<std::size_t>(uncertainty)];
+}
+
+std::string_view key_of(Uncertainty uncertainty) {
+  constexpr std::array<std::string_view, kUncertainties> kKeys = {"always", "borrowed", "tensor_communication",
+                                                                  "experts"};
+  return kKeys[static_cast<std::size_t>(uncertainty)];
+}
+
+PredictionRange prediction_range(double predicted_s, const UncertaintyShares& shares, const RangeWidths& widths) {
+  double below = 0;
+  double above = 0;
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    below += shares[i] * widths.below[i];
+    above += shares[i] * widths.above[i];
+  }
+  return {predicted_s * std::exp(-below), predicted_s * std::exp(above)};
+}
+
+namespace {
+
+FactorSpread read_spread(const Node& section) {
+  constexpr double kSmallest = 1e-4;
+  Mapping in(section);
+  in.ignore("left_out");  // for people
+  FactorSpread out;
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    out.factors[i] = in.require(kTimeFactorKeys[i].key).as_number(kSmallest, kWidest);
+  }
+  out.run = in.require("run").as_number(kSmallest, kWidest);
+  out.quantile = in.require("quantile").as_number(kSmallest, kWidest);
+  in.finish();
+  return out;
+}
+
+}  // namespace
+
+RangeWidths read_range_widths(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "ranges.yaml";
+  if (!std::filesystem::exists(file)) return {};
+  const Document document = Document::from_file(file);
+  Mapping root{Node(document)};
+  root.require("source").as_string();
+  root.ignore("left_out");  // for people
+  RangeWidths out;
+  out.level = root.require("level").as_number(0.01, 0.99);
+  Mapping widths(root.require("widths"));
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    Mapping of(widths.require(key_of(static_cast<Uncertainty>(i))));
+    out.below[i] = of.require("below").as_number(0, kWidest);
+    out.above[i] = of.require("above").as_number(0, kWidest);
+    of.finish();
+  }
+  widths.finish();
+  if (const std::optional<Node> memory = root.find("memory")) {
+    Mapping of(*memory);
+    of.ignore("left_out");  // for people
+    out.memory.below = of.require("below").as_number(0, kWidest);
+    out.memory.above = of.require("above").as_number(0, kWidest);
+    of.finish();
+  }
+  if (const std::optional<Node> own = root.find("own_runs")) out.own_runs = read_spread(*own);
+  root.finish();
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "cluster/time_factors.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace mirfak {
+
+// Reasons for which one prediction is less certain than another. Each reason concerns a share of an iteration.
+enum class Uncertainty : std::uint8_t {
+  always,                // any prediction, with the whole iteration as its share
+  borrowed,              // kernels and collectives on hardware without measured tables of its own
+  tensor_communication,  // many short collectives that nothing hides
+  experts,               // layers with experts, whose software changes from release to release
+};
+inline constexpr std::size_t kUncertainties = 4;
+using UncertaintyShares = std::array<double, kUncertainties>;  // shares of the iteration, in [0, 1]
+
+std::string_view name_of(Uncertainty uncertainty);  // for people
+std::string_view key_of(Uncertainty uncertainty);   // for files
+
+// Standard deviations of logarithms: `factors` of machines and frameworks from their profiles, and `run` of single runs
+// from the average of their machine. A user's own runs are weighed against these (calibration/factor_fit.hpp).
+struct FactorSpread {
+  FactorVector factors{};
+  double run = 0;
+  double quantile = 1;  // number of deviations within which the share RangeWidths::level of measurements lies
+
+  bool known() const { return run > 0; }
+  friend bool operator==(const FactorSpread&, const FactorSpread&) = default;
+};
+
+// Distance of measured memory peaks from predicted ones, for memory that the framework allocates: ln(measured /
+// predicted) is between -below and above for a share RangeWidths::level of the peaks.
+struct MemoryWidths {
+  double below = 0;
+  double above = 0;
+
+  bool known() const { return below > 0 || above > 0; }
+  friend bool operator==(const MemoryWidths&, const MemoryWidths&) = default;
+};
+
+// Distance of measured iterations from predicted ones: ln(measured / predicted) is between -sum(share * below) and
+// sum(share * above) for a share `level` of them. Fitted to measured runs (validation/range_fit.hpp).
+struct RangeWidths {
+  double level = 0;  // share of measurements inside the range; 0: nothing is known
+  UncertaintyShares below{};
+  UncertaintyShares above{};
+  MemoryWidths memory;
+  FactorSpread own_runs;
+
+  bool known() const { return level > 0; }
+  friend bool operator==(const RangeWidths&, const RangeWidths&) = default;
+};
+
+// Range in seconds in which measurements of an iteration lie.
+struct PredictionRange {
+  double low_s = 0;
+  double high_s = 0;
+};
+PredictionRange prediction_range(double predicted_s, const UncertaintyShares& shares, const RangeWidths& widths);
+
+// Reads `ranges.yaml` in a folder such as hw_profiles/ (format: its README.md). Returns unknown widths if the folder
+// has no such file. Throws Error(input) at file:line:column for a file that does not state every width.
+RangeWidths read_range_widths(const std::filesystem::path& folder);
+
+}  // namespace mirfak

@@ -1,0 +1,695 @@
+#include "program/blocks_of_job.hpp"
+
+#include "program/block_hardware.hpp"
+
+#include "cost/composite_kernels.hpp"
+#include "cost/expert_exchange.hpp"
+#include "graph/backward.hpp"
+#include "graph/missing_gradients.hpp"
+#include "model/blocks.hpp"
+#include "program/body_cache.hpp"
+#include "program/data_parallel.hpp"
+#include "program/exchange_kind.hpp"
+#include "program/expert_load.hpp"
+#include "program/job_layers.hpp"
+#include "program/job_network.hpp"
+#include "program/pass_parts.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/replica_placement.hpp"
+#include "sharding/axis_rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace mirfak {
+
+bool host_waits_before(const Job& job, const Operator& op) {
+  const HostHabits& host = job.framework.host;
+  if (job.training.cuda_graphs.iteration) return false;
+  return (host.waits_for_routing && op.kind == OperatorKind::dispatch) ||
+         (host.waits_for_clamp && op.function == "clamp");
+}
+
+namespace {
+
+// Fills sequences with documents, one after the other; a document longer than a sequence is cut.
+std::vector<DocumentLength> packed_documents(const TrainingSpec& training) {
+  std::map<std::int64_t, double> tokens_by_length;
+  double all = 0;
+  for (const DocumentCount& of : training.documents) {
+    const std::int64_t rest = of.tokens % training.sequence_length;
+    tokens_by_length[training.sequence_length] += of.count * static_cast<double>(of.tokens - rest);
+    tokens_by_length[rest] += of.count * static_cast<double>(rest);
+    all += of.count * static_cast<double>(of.tokens);
+  }
+  std::vector<DocumentLength> documents;
+  for (const auto& [length, tokens] : tokens_by_length) {
+    if (tokens > 0) documents.push_back({static_cast<double>(length), tokens / all});
+  }
+  return documents;
+}
+
+ExpertExchange exchange_of(const Job& job) {
+  const MixtureOfExperts& mixture = job.model.mixture;
+  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token),
+          static_cast<double>(mixture.groups), static_cast<double>(mixture.groups_per_token)};
+}
+
+BlockKernels block_kernels(const Job& job) {
+  const Framework& framework = job.framework;
+  BlockKernels kernels;
+  kernels.fused_rotary = framework.fusion.rotary;
+  kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder has PyTorch's own gelu
+  kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
+  kernels.norm_input_cast = framework.kernels.norm_input_cast;
+  kernels.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
+  kernels.narrow_activation_input = job.training.fp8_activation_input;
+  kernels.fused_cross_entropy = framework.fusion.cross_entropy;
+  kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
+  kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
+  const ExpertDispatcher dispatcher = job.strategy.expert_dispatcher;
+  const bool splits_on_host = !job.training.cuda_graphs.iteration;
+  const bool exchanges = job.strategy.expert > 1;
+  const bool sorts_again = dispatcher == ExpertDispatcher::all_to_all;
+  kernels.rows_sorted = sorts_again && exchanges && job.model.mixture.experts > job.strategy.expert;
+  if (exchanges && !sorts_again) {
+    kernels.copies_per_token = copies_per_token(exchange_of(job), job.strategy.expert);
+  } else {
+    kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
+  }
+  if (splits_on_host) {
+    kernels.expert_bias = framework.kernels.expert_bias;
+    kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
+  }
+  return kernels;
+}
+
+BlockOptions block_options(const Job& job) {
+  const Framework& framework = job.framework;
+  const std::int64_t padding = std::int64_t{framework.kernels.vocabulary_multiple} * job.strategy.tensor;
+  BlockOptions options;
+  options.batch = std::int64_t{job.strategy.micro_batch} * job.strategy.data;
+  options.sequence = job.training.sequence_length;
+  options.kv_heads = std::max<std::int64_t>(job.model.kv_heads, job.strategy.tensor);  // replicated if too few
+  if (options.kv_heads > job.model.heads) options.kv_heads = job.model.heads;
+  options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
+  const auto sequence = static_cast<double>(job.training.sequence_length);
+  if (framework.kernels.gathers_masked_tokens) options.masked = std::llround(sequence * job.model.masked_share);
+  options.element_bytes = bytes_per_element(job.precision());
+  options.adapters = job.training.adapters;
+  options.fusion = framework.fusion.rules;
+  options.fused_attention = BlockHardware(job).fused_attention;
+  options.kernels = block_kernels(job);
+  return options;
+}
+
+// Gradients that are reduced after every pass do not accumulate whole: backward writes them as they are computed.
+BackwardOptions backward_options(const Job& job) {
+  BackwardOptions options;
+  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
+  options.gradient_buffer_bytes = in_passes ? bytes_per_element(job.precision()) : gradient_bytes(job);
+  options.fused_accumulation = in_passes || job.framework.fusion.gradient_accumulation;
+  if (!in_passes && job.precision() == Precision::bf16) {
+    options.accumulation_bytes = job.framework.memory.accumulation_bytes;
+  }
+  options.fused_bias_sums = job.framework.fusion.bias_sums;
+  options.norms = job.framework.fusion.norms;
+  return options;
+}
+
+// Returns the tensors that recomputation of a module drops. For the core of attention, the MLP and experts: the tensors
+// inside the module. For the other modules, which cost little to compute again: also their results.
+std::vector<TensorId> tensors_of(const OperatorGraph& layer, Module module) {
+  if (module == Module::alternate_products) return all_but_alternate_products(layer);
+  const bool inside = module == Module::core_attention || module == Module::mlp || module == Module::experts;
+  return tensors_under(layer, module_names()[static_cast<std::size_t>(module)],
+                       inside ? Produced::inside : Produced::with_results);
+}
+
+std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules,
+                                      bool stops_early) {
+  switch (recompute) {
+    case Recompute::none:
+      return {};
+    case Recompute::selective:
+      break;
+    case Recompute::full:
+      return stops_early ? all_but_outputs(layer) : all_activations(layer);
+  }
+  std::vector<TensorId> dropped;
+  for (std::size_t module = 0; module < kModules; ++module) {
+    if (!modules.test(module)) continue;
+    const std::vector<TensorId> tensors = tensors_of(layer, static_cast<Module>(module));
+    dropped.insert(dropped.end(), tensors.begin(), tensors.end());
+  }
+  return dropped;
+}
+
+// Returns the dropped tensors of a layer, including those that the framework always recomputes.
+std::vector<TensorId> dropped_of_layer(const Job& job, const OperatorGraph& layer, Recompute recompute) {
+  const bool norms = recompute == Recompute::none && job.framework.recompute.norms;
+  return norms ? tensors_of(layer, Module::layer_norm)
+               : dropped_tensors(layer, recompute, job.strategy.recompute_modules, job.framework.recompute.stops_early);
+}
+
+// True if a step moves rows to experts or back: the rows are sparse in experts.
+bool carries_rows(const PartitionedBlock& block, const BlockStep& step) {
+  return step.kind == BlockStep::Kind::collective && block.graph.tensor(step.tensor).density < 1 &&
+         step.collective == CollectiveKind::all_to_all;
+}
+
+// True if rows are on their way to experts: results of dispatch, or gradients of the experts' results.
+bool goes_to_experts(const OperatorGraph& graph, TensorId tensor) {
+  const TensorId of = graph.tensor(tensor).of;
+  const TensorId rows = of >= 0 ? of : tensor;
+  const auto makes = [&](const Operator& op) {
+    return op.kind == OperatorKind::dispatch && op.phase == Phase::forward &&
+           std::any_of(op.outputs.begin(), op.outputs.end(), [&](const Operand& out) { return out.tensor == rows; });
+  };
+  const bool dispatched = std::any_of(graph.operators.begin(), graph.operators.end(), makes);
+  return dispatched == (of < 0);
+}
+
+}  // namespace
+
+CollectiveKind collective_of(const Job& job, const PartitionedBlock& block, const BlockStep& step) {
+  const bool gathers = job.strategy.expert_dispatcher == ExpertDispatcher::all_gather;
+  if (!gathers || !carries_rows(block, step)) return step.collective;
+  return goes_to_experts(block.graph, step.tensor) ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
+}
+
+namespace {
+
+Activity activity_of(StreamKind stream) {
+  switch (stream) {
+    case StreamKind::context:
+      return Activity::context_communication;
+    case StreamKind::expert:
+      return Activity::expert_communication;
+    default:
+      return Activity::tensor_communication;
+  }
+}
+
+// Turns a block's steps into a body. Shifts depend on data alone. Other collectives start after the kernel before them,
+// and nothing starts before they have ended. If the framework overlaps a collective, only the readers of its result
+// wait for it. If exchanges of experts' rows run in parallel with other microbatches, the steps that depend on an
+// exchange wait for the steps before the exchange instead: in the long run both streams are busy, and the longer one
+// decides.
+class BodyWriter {
+ public:
+  BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
+      : job_(job), block_(block), costs_(costs) {
+    const CudaGraphs& graphs = job.training.cuda_graphs;
+    capture(graphs.attention, "attn_branch");
+    capture(graphs.mlp, "mlp_branch");
+    capture(graphs.router, "router_branch");
+    if (const double load = expert_load(job); load != 1) {
+      mean_ = block;
+      scale_expert_rows(mean_->graph, 1 / load);
+    }
+  }
+
+  void append(const std::vector<BlockStep>& steps, bool recomputing) {
+    const int offset = static_cast<int>(body_.steps.size());
+    if (offset > 0) barrier_ = offset - 1;
+    body_.steps.reserve(body_.steps.size() + steps.size());
+    for (const BlockStep& step : steps) {
+      const bool collective = step.kind == BlockStep::Kind::collective;
+      BodyStep priced = collective ? price_collective(step) : price_kernel(step);
+      const bool forward = step.phase == Phase::forward;
+      const bool in_graph = captured(step);
+      if (!collective) priced.host = to_picoseconds(host_time(step));
+      if (is_part_of_product(step)) priced.host = 0;
+      priced.host_waits = !collective && forward && host_waits_before(job_, block_.graph.op(step.op));
+      // The first operator of a graph carries the host time of the graph's launch.
+      if (in_graph) priced.host = in_graph_ ? 0 : to_picoseconds(graph_launch());
+      in_graph_ = in_graph;
+      if (job_.training.blocking_launches) hold(priced);
+      if (recomputing) priced.name = "recompute_" + priced.name;
+      const bool elsewhere = job_.strategy.overlap_expert && carries_rows(block_, step);
+      constexpr std::size_t rules = 3;  // rules below that each add at most one dependency
+      priced.after.reserve(step.after.size() + rules);
+      for (const int before : step.after) {
+        const auto exchange = replaced_.find(before + offset);
+        if (exchange == replaced_.end())
+          priced.after.push_back(before + offset);
+        else
+          priced.after.insert(priced.after.end(), exchange->second.begin(), exchange->second.end());
+      }
+      const bool issued = collective && !elsewhere && step.collective != CollectiveKind::shift;
+      const bool blocks = issued && (forward || !job_.framework.communication.overlap_tensor_gradients);
+      const int index = static_cast<int>(body_.steps.size());
+      if (barrier_ >= 0) priced.after.push_back(barrier_);
+      if (blocks && index > 0) priced.after.push_back(index - 1);
+      if (issued && last_kernel_ >= 0) priced.after.push_back(last_kernel_);
+      if (blocks) barrier_ = index;
+      if (issued && !blocks) {
+        beside_s_ = to_seconds(priced.device);
+        beside_share_ = priced.held_share;
+      }
+      if (!collective) {
+        last_kernel_ = index;
+        slow_down(priced);
+      }
+      if (elsewhere) replaced_[index] = priced.after;
+      body_.steps.push_back(std::move(priced));
+    }
+  }
+
+  Body take() { return std::move(body_); }
+
+ private:
+  // Slows down a kernel that overlaps with a collective that holds multiprocessors.
+  void slow_down(BodyStep& kernel) {
+    if (beside_s_ <= 0) return;
+    const double device_s = to_seconds(kernel.device);
+    const double lost = lost_beside(beside_s_, beside_share_, device_s);
+    kernel.device += to_picoseconds(lost);
+    beside_s_ -= std::min(beside_s_, device_s + lost);
+  }
+
+  // The host issues a kernel after it has noticed the end of the kernel before.
+  void hold(BodyStep& step) const {
+    if (step.host == 0) return;
+    step.held = step.host + to_picoseconds(job_.framework.host.blocking_s);
+    step.device += step.held;
+    step.host = 0;
+  }
+
+  // One call issues a product in pieces, including its shifts.
+  bool is_part_of_product(const BlockStep& step) const {
+    const bool part =
+        step.kind == BlockStep::Kind::collective ? step.collective == CollectiveKind::shift : step.piece > 0;
+    return part && block_.graph.op(step.op).kind == OperatorKind::einsum;
+  }
+
+  void capture(bool wanted, std::string_view tag) {
+    if (!wanted) return;
+    if (const std::optional<Tag> found = block_.graph.find_tag(tag)) captured_.insert(*found);
+  }
+
+  bool captured(const BlockStep& step) const {
+    if (job_.training.cuda_graphs.iteration) return true;
+    return block_.graph.op(step.op).tags.intersects(captured_);
+  }
+
+  // One launch starts a whole iteration, so a block waits for no launch.
+  double graph_launch() const {
+    return job_.training.cuda_graphs.iteration ? 0 : costs_.host_seconds(job_.framework.host.graph_s);
+  }
+
+  // A grouped product, and its casts, take one call for each expert.
+  double experts_beside(const BlockStep& step) const {
+    const Operator& op = block_.graph.op(step.op);
+    if (op.kind != OperatorKind::einsum && !op.auxiliary) return 0;
+    return experts_on_device(block_.graph, step) - 1;
+  }
+
+  double host_time(const BlockStep& step) const {
+    const Framework& framework = job_.framework;
+    const Operator& op = block_.graph.op(step.op);
+    if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
+    double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
+    if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
+    if (!op.kernels.empty()) time += framework.host.auxiliary_s * (launches_of_plain_kernels(block_.graph, step) - 1);
+    if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;
+    if (op.kind == OperatorKind::dispatch) {
+      time += framework.host.dispatch_s + (job_.training.cuda_graphs.router ? 0 : framework.host.routing_s);
+    }
+    return costs_.host_seconds(time);
+  }
+
+  BodyStep price_kernel(const PartitionedBlock& block, const BlockStep& step) const {
+    const KernelCost cost = costs_.kernels.price(block, step, captured(step) ? Launch::graph : Launch::stream);
+    return kernel_step(block.graph.op(step.op).name, costs_.kernels, cost);
+  }
+
+  // With uneven experts, the fullest rank decides the time of a kernel; its work is that of the mean rank.
+  BodyStep price_kernel(const BlockStep& step) const {
+    if (!mean_) return price_kernel(block_, step);
+    BodyStep mean = price_kernel(*mean_, step);
+    if (is_where_tokens_are(block_.graph.op(step.op))) return mean;
+    BodyStep fullest = price_kernel(block_, step);
+    fullest.flop = mean.flop;
+    fullest.executed_flop = mean.executed_flop;
+    fullest.bytes = mean.bytes;
+    fullest.energy_j = mean.energy_j;
+    return fullest;
+  }
+
+  StreamKind stream_of(const BlockStep& step) const {
+    if (carries_rows(block_, step)) return StreamKind::expert;
+    return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
+  }
+
+  // A gather along an axis that is not the outermost in memory leaves consecutive parts, which are copied to their
+  // places; before a reduce-scatter they are copied likewise.
+  KernelCost price_copy(const BlockStep& step) const {
+    const bool parts =
+        step.collective == CollectiveKind::all_gather || step.collective == CollectiveKind::reduce_scatter;
+    const bool copies = job_.framework.communication.copies_gathered && step.over == MeshAxisSet(MeshAxis::tensor);
+    return parts && copies ? costs_.kernels.price_memory_bound(2 * step.bytes) : KernelCost();
+  }
+
+  BodyStep price_collective(const BlockStep& step) const {
+    const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
+    BodyStep out;
+    out.name = std::string(name_of(collective_of(job_, block_, step))) + " " + block_.graph.tensor(step.tensor).name;
+    out.stream = stream_of(step);
+    out.activity = activity_of(out.stream);
+    const KernelCost copied = price_copy(step);
+    out.device = to_picoseconds(cost.seconds + copied.seconds);
+    out.copied_s = copied.seconds;
+    out.energy_j = copied.seconds > 0 ? energy_above_waiting_j(costs_.kernels, copied) : 0;
+    const int peers = costs_.group_over(step.over).shape.ranks - 1;
+    out.host =
+        to_picoseconds(costs_.host_seconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s));
+    out.bytes = cost.bytes_sent;
+    if (cost.flows != FlowPattern::none) {
+      out.flows = cost.flows;
+      out.network_bytes_per_s = cost.network_bytes_per_s * cost.seconds / (cost.seconds + copied.seconds);
+    }
+    const double multiprocessors = costs_.hardware->hardware.gpu.multiprocessors;
+    out.held_share = cost.multiprocessors / multiprocessors;
+    return out;
+  }
+
+  const Job& job_;
+  const PartitionedBlock& block_;
+  const StageCosts& costs_;
+  std::optional<PartitionedBlock> mean_;  // with the rows of the mean rank, where ranks have different numbers of rows
+  TagSet captured_;                       // tags of operators that run in CUDA graphs
+  Body body_;
+  bool in_graph_ = false;    // the previous step is captured
+  int barrier_ = -1;         // the step that everything after it waits for
+  int last_kernel_ = -1;     // last kernel issued: a collective starts after it, whatever the collective reads
+  double beside_s_ = 0;      // time left of an overlapped collective
+  double beside_share_ = 0;  // share of the multiprocessors that this overlapped collective holds
+  std::map<int, std::vector<int>> replaced_;  // for overlapped exchanges: the steps to wait for in their place
+};
+
+}  // namespace
+
+namespace {
+
+// Shards the blocks of one job.
+class BlockSharder {
+ public:
+  explicit BlockSharder(const Job& job)
+      : job_(job),
+        options_(block_options(job)),
+        mesh_(mesh_of(job.strategy)),
+        layer_rules_(axis_rules(job.strategy, job.framework.communication.scatters_in_pieces)),
+        end_rules_(layer_rules_),
+        backward_(backward_options(job)),
+        quantization_(quantization_of(job)) {
+    // Frameworks overlap only the products of layers.
+    std::erase_if(end_rules_, [](const AxisRule& rule) {
+      return rule.on == AxisRule::On::products || rule.on == AxisRule::On::gathered_products;
+    });
+  }
+
+  PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
+  PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
+  PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
+    return divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow);
+  }
+  PartitionedBlock prediction(const JobLayer& last) const {
+    return divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow);
+  }
+
+ private:
+  PartitionedBlock end(OperatorGraph forward) const {
+    keep_gathered(forward);
+    return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {}, sums());
+  }
+
+  GradientSums sums() const {
+    const bool first = job_.framework.communication.adds_before_reducing;
+    return first ? GradientSums::before_reducing : GradientSums::behind_reducing;
+  }
+
+  void keep_gathered(OperatorGraph& forward) const {
+    if (!job_.framework.communication.keeps_gathered) return;
+    for (Operator& op : forward.operators) op.keeps_gathered |= op.kind == OperatorKind::einsum && op.linear;
+  }
+
+  // Tokens attend to tokens of their own document.
+  void pack(OperatorGraph& forward) const {
+    const std::vector<DocumentLength> documents = packed_documents(job_.training);
+    for (Operator& op : forward.operators) {
+      const bool own = op.kind == OperatorKind::attention && forward.info(op.over[1]).same_as == op.over[0];
+      if (own) op.documents = documents;
+    }
+  }
+
+  PartitionedBlock divide(OperatorGraph forward, Recompute recompute, bool narrow) const {
+    keep_gathered(forward);
+    pack(forward);
+    OperatorGraph graph = with_backward(std::move(forward), backward_);
+    if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
+    if (const double load = expert_load(job_); load != 1) scale_expert_rows(graph, load);
+    const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
+    return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
+  }
+
+  const Job& job_;
+  BlockOptions options_;
+  DeviceMesh mesh_;
+  std::vector<AxisRule> layer_rules_;
+  std::vector<AxisRule> end_rules_;
+  BackwardOptions backward_;
+  std::optional<Quantization> quantization_;
+};
+
+std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& block) {
+  std::vector<std::pair<double, double>> out;
+  for (const BlockStep& step : block.backward) {
+    if (step.kind != BlockStep::Kind::kernel || step.phase != Phase::weight_gradient) continue;
+    if (block.graph.op(step.op).kind != OperatorKind::einsum) continue;
+    const GemmShape shape = gemm_shape(block.graph, step);
+    const std::pair gradient(shape.m, shape.n);
+    if (std::find(out.begin(), out.end(), gradient) == out.end()) out.push_back(gradient);
+  }
+  return out;
+}
+
+ShardedBlocks shard_one_shape(const Job& job) {
+  const BlockSharder sharder(job);
+  ShardedBlocks blocks;
+  blocks.partly_recomputed = job.strategy.recompute_layers > 0;
+  blocks.halves = schedule_of(job.strategy.schedule).splits;
+  blocks.pairs = schedule_of(job.strategy.schedule).pairs;
+  blocks.all.push_back(sharder.embedding());
+  for (const JobLayer& layer : job_layers(job)) {
+    blocks.all.push_back(sharder.layer(layer, job.strategy.recompute));
+    if (!blocks.partly_recomputed) continue;
+    blocks.all.push_back(sharder.layer(layer, Recompute::none));
+    blocks.all.back().graph.name += " without recomputation";
+  }
+  if (job.model.prediction_layers > 0) blocks.all.push_back(sharder.prediction(job_layer(job, job.model.layers - 1)));
+  blocks.all.push_back(sharder.head());
+  for (const PartitionedBlock& block : blocks.all) blocks.weight_gradients.push_back(weight_gradients(block));
+  return blocks;
+}
+
+std::vector<std::shared_ptr<const ShapedStage>> shape_stages(const Job& job) {
+  const std::vector<StageShape>& shapes = job.strategy.stages;
+  std::vector<std::shared_ptr<const ShapedStage>> out;
+  for (int stage = 0; stage < static_cast<int>(shapes.size()); ++stage) {
+    const auto alike = std::find(shapes.begin(), shapes.begin() + stage, shapes[static_cast<std::size_t>(stage)]);
+    if (const auto known = static_cast<std::size_t>(alike - shapes.begin()); known < out.size()) {
+      out.push_back(out[known]);
+      continue;
+    }
+    Job own = job.at(stage);
+    auto blocks = std::make_shared<const ShardedBlocks>(shard_one_shape(own));
+    out.push_back(std::make_shared<const ShapedStage>(
+        ShapedStage{std::move(own), std::move(blocks), std::make_shared<BodyCache>()}));
+  }
+  return out;
+}
+
+}  // namespace
+
+ShardedBlocks shard_blocks(const Job& job) {
+  ShardedBlocks blocks = shard_one_shape(job);
+  blocks.stages = shape_stages(job);
+  return blocks;
+}
+
+const ShardedBlocks& ShardedBlocks::at(int stage) const {
+  return stages.empty() ? *this : *stages[static_cast<std::size_t>(stage)]->blocks;
+}
+
+const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage) {
+  return blocks.stages.empty() ? job : blocks.stages[static_cast<std::size_t>(stage)]->job;
+}
+
+PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {
+  return BlockSharder(job).layer(layer, Recompute::none);
+}
+
+std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer) {
+  return dropped_of_layer(job, layer.graph, job.strategy.recompute);
+}
+
+std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept) {
+  const std::vector<TensorId> dropped = dropped_tensors(
+      kept.graph, job.strategy.recompute, job.strategy.recompute_modules, job.framework.recompute.stops_early);
+  if (dropped.empty()) return {};
+  const std::vector<OperatorId> again = plan_activations(kept.graph, dropped).recomputed;
+  std::vector<bool> out;
+  for (const BlockStep& step : kept.forward) {
+    out.push_back(std::find(again.begin(), again.end(), step.op) != again.end());
+  }
+  return out;
+}
+
+namespace {
+
+// Returns a model for each of the other node types that a stage's replicas lie on.
+std::vector<CollectiveModel> other_models(const Job& job, std::span<const ReplicaClass> classes, int stage, int own) {
+  std::vector<const NodeGroup*> known = {&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())};
+  std::vector<CollectiveModel> out;
+  for (const ReplicaClass& alike : classes) {
+    const NodeGroup& nodes = job.hardware_of(stage, alike.first());
+    const bool found =
+        std::any_of(known.begin(), known.end(), [&](const NodeGroup* group) { return same_hardware(*group, nodes); });
+    if (found) continue;
+    known.push_back(&nodes);
+    out.emplace_back(nodes.hardware, job.cluster.fabric());
+  }
+  return out;
+}
+
+}  // namespace
+
+StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
+                       const StageCosts* same_stage)
+    : hardware(&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
+      kernels(hardware->hardware.gpu, kernel_precision(job), job.framework.fusion.attention),
+      communication(hardware->hardware, job.cluster.fabric()),
+      others(other_models(job, classes, stage, own)) {
+  kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
+  const int first = placed_as(job, classes[static_cast<std::size_t>(own)]);
+  const auto group = [&](const std::vector<int>& ranks) { return communication_group(job, ranks); };
+  const auto in_passes = [&](const std::vector<int>& ranks) {
+    const CommunicationGroup out = group(ranks);
+    passes_cross_leaves = passes_cross_leaves || out.crosses_leaves;
+    return alone(out);
+  };
+  tensor_group = in_passes(job.tensor_group(stage, first));
+  context_group = in_passes(job.context_group(stage, first));
+  expert_group = in_passes(job.group_over(stage, expert_axes(job.strategy), first));
+  data_group = same_stage != nullptr ? same_stage->data_group : group(job.data_group(stage));
+  const bool one_shard_group = job.strategy.shards() == job.strategy.replicas();
+  shard_group = one_shard_group ? data_group : group(job.shard_group(stage, first));
+  expert_data_group = same_stage != nullptr ? same_stage->expert_data_group : group(job.expert_data_group(stage));
+  across_group = same_stage != nullptr ? same_stage->across_group : group(job.across_group(stage));
+}
+
+const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
+  if (axes == MeshAxisSet(MeshAxis::tensor)) return tensor_group;
+  return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
+}
+
+namespace {
+
+// Bytes of an exchange of rows. The fullest rank decides: it receives or returns the most rows. A gather brings all
+// tokens to every rank.
+double exchanged_bytes(const Job& job, const BlockStep& step) {
+  return job.strategy.expert_dispatcher == ExpertDispatcher::all_gather ? step.bytes / expert_load(job) : step.bytes;
+}
+
+}  // namespace
+
+CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                        const StageCosts& costs) {
+  const CommunicationGroup& group = costs.group_over(step.over);
+  if (!carries_rows(block, step)) return costs.communication.price(step.collective, step.bytes, group);
+  return price_expert_exchange(costs.communication, collective_of(job, block, step), exchanged_bytes(job, step), group,
+                               exchange_of(job));
+}
+
+Explanation explain_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                    const StageCosts& costs) {
+  const CommunicationGroup& group = costs.group_over(step.over);
+  if (!carries_rows(block, step)) return costs.communication.explain(step.collective, step.bytes, group);
+  return explain_expert_exchange(costs.communication, collective_of(job, block, step), exchanged_bytes(job, step),
+                                 group, exchange_of(job));
+}
+
+// FLOPs of the gradients that the convention counts but that are never computed.
+double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
+  const bool differentiated = has_gradients(block.graph);
+  double flop = 0;
+  for (const BlockStep& step : block.forward) {
+    if (step.kind != BlockStep::Kind::kernel) continue;
+    const int missing = missing_gradients(block.graph, block.graph.op(step.op), differentiated);
+    if (missing > 0) flop += missing * costs.kernels.price(block, step).flop;
+  }
+  return flop;
+}
+
+BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves) {
+  BlockBodies out;
+  BodyWriter forward(job, block, costs);
+  forward.append(block.forward, false);
+  out.forward = forward.take();
+  BodyWriter backward(job, block, costs);
+  backward.append(block.recompute, true);
+  backward.append(block.backward, false);
+  out.backward = backward.take();
+  BodyWriter update(job, block, costs);
+  update.append(block.update, false);
+  out.folded_update = fold(update.take());
+  if (job.training.optimizer == Optimizer::muon) {
+    out.orthogonalization = price_orthogonalization(block, costs.kernels);
+  }
+  out.folded_forward = fold(out.forward);
+  out.folded_backward = fold(out.backward);
+  const double missing = missing_flop(block, costs);
+  out.model_flop = 3 * out.folded_forward.flop - missing;
+  out.visible_flop = 3 * out.folded_forward.executed_flop - missing;
+  out.settled_clock = costs.kernels.settled_share();
+  if (halves) {
+    out.split = split_body(block, out.backward);
+    out.folded_backward_input = fold(out.split.inputs);
+    out.folded_backward_weight = fold(out.split.weights);
+  }
+  return out;
+}
+
+const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return block.forward;
+    case Pass::Kind::backward_input:
+      return block.split.inputs;
+    case Pass::Kind::backward_weight:
+      return block.split.weights;
+    case Pass::Kind::backward:
+      break;
+  }
+  return block.backward;
+}
+
+const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return block.folded_forward;
+    case Pass::Kind::backward_input:
+      return block.folded_backward_input;
+    case Pass::Kind::backward_weight:
+      return block.folded_backward_weight;
+    case Pass::Kind::backward:
+      break;
+  }
+  return block.folded_backward;
+}
+
+}  // namespace mirfak

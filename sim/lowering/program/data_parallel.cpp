@@ -1,0 +1,147 @@
+// ZeRO as a plan. With P parameters on one rank, d replicas, g gradient bytes and w parameter bytes, a rank sends per
+// iteration of m microbatches (arXiv 1910.02054, section 7, where g = w = 2, m = 1: 2 P, 2 P and 3 P elements)
+//   stage 0     2 g P (d - 1)/d          one all-reduce
+//   stage 1     (g + w) P (d - 1)/d      reduce-scatter of gradients, all-gather of parameters
+//   stage 2     (m g + w) P (d - 1)/d    gradients do not accumulate whole, so every microbatch reduces them
+//   stage 3     m (g + 2 w) P (d - 1)/d  and parameters do not stay whole, so every pass gathers them
+// The time depends on the share of this traffic that is hidden by compute: the plan says when ranks send, and lowering
+// puts the traffic into streams.
+
+#include "program/data_parallel.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+ZeroStage zero_of(const Job& job) { return zero_stage(job.framework, job.strategy.zero); }
+
+ReplicaGroup group_over(const StateSharding& state, const ReshardStep& step) {
+  if (step.kind != CollectiveKind::all_reduce) return ReplicaGroup::shard;
+  return state.shards > 1 && !step.over.contains(kShardAxis) ? ReplicaGroup::across : ReplicaGroup::all;
+}
+
+}  // namespace
+
+bool gathers_in_passes(const Framework& framework, int zero) { return zero_stage(framework, zero).parameters; }
+
+DataParallelPlan data_parallel_plan(const Job& job) {
+  using Gather = DataParallelPlan::Gather;
+  using Reduce = DataParallelPlan::Reduce;
+  const Strategy& strategy = job.strategy;
+  const ZeroStage zero = zero_of(job);
+  DataParallelPlan plan;
+  plan.shards = strategy.shards();
+  if (strategy.replicas() == 1 && !(zero.parameters && job.framework.sharding.alone)) return plan;
+  if (zero.parameters) {
+    plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
+  } else if (zero.state && plan.shards > 1) {
+    plan.gather = strategy.overlap_param_gather ? Gather::first_forward : Gather::after_step;
+  }
+  if (zero.gradients) {
+    plan.reduce = Reduce::every_backward;
+  } else {
+    const bool overlaps = strategy.overlap_grad_reduce && strategy.zero <= job.framework.sharding.max_zero_with_overlap;
+    plan.reduce = overlaps ? Reduce::last_backward : Reduce::at_end;
+  }
+  return plan;
+}
+
+std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
+  const ZeroStage zero = zero_of(job);
+  const StateSharding state = state_sharding(job.strategy, zero);
+  std::vector<ReplicaCollective> out;
+  for (const ReshardStep& step : state.reductions(held.shared * gradient_bytes(job))) {
+    const bool scattered = step.kind == CollectiveKind::reduce_scatter;
+    const ReplicaGroup among = group_over(state, step);
+    const double most = scattered && zero.parameters ? job.framework.sharding.max_reduce_bytes_per_s : 0;
+    out.push_back({among == ReplicaGroup::across ? "reduce gradients across groups" : "reduce gradients", step.kind,
+                   step.bytes, among, 1, most});
+  }
+  if (held.experts > 0) {
+    const StateSharding experts = expert_state_sharding(job.strategy, zero);
+    for (const ReshardStep& step : experts.reductions(held.experts * gradient_bytes(job))) {
+      out.push_back({"reduce experts' gradients", step.kind, step.bytes, ReplicaGroup::experts});
+    }
+  }
+  return out;
+}
+
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held) {
+  const ZeroStage zero = zero_of(job);
+  const double width = of.gathered_bytes_per_element;
+  const bool broadcast = job.framework.sharding.broadcast_parameters && !zero.gradients;
+  const int pieces = broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1;
+  const double most = zero.parameters ? job.framework.sharding.max_gather_bytes_per_s : 0;
+  std::vector<ReplicaCollective> out;
+  const auto gather = [&](double bytes) {
+    out.push_back({"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, bytes,
+                   ReplicaGroup::shard, pieces, most});
+  };
+  for (const ReshardStep& step : state_sharding(job.strategy, zero).gathers(held.shared * width)) gather(step.bytes);
+  if (out.empty()) gather(held.shared * width);  // no other rank shares; tasks that wait for the gather still do
+  if (held.experts > 0) {
+    for (const ReshardStep& step : expert_state_sharding(job.strategy, zero).gathers(held.experts * width)) {
+      out.push_back({"gather experts", step.kind, step.bytes, ReplicaGroup::experts});
+    }
+  }
+  return out;
+}
+
+double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies) {
+  const ZeroStage zero = zero_of(job);
+  const StateSharding shared = state_sharding(job.strategy, zero);
+  const StateSharding experts = expert_state_sharding(job.strategy, zero);
+  return shared.held(shared.*lies, held.shared) + experts.held(experts.*lies, held.experts);
+}
+
+const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) {
+  switch (among) {
+    case ReplicaGroup::shard:
+      return costs.shard_group;
+    case ReplicaGroup::across:
+      return costs.across_group;
+    case ReplicaGroup::experts:
+      return costs.expert_data_group;
+    case ReplicaGroup::all:
+      break;
+  }
+  return costs.data_group;
+}
+
+bool joins_classes(const StageCosts& costs, ReplicaGroup among) {
+  return among != ReplicaGroup::shard || costs.shard_group.shape.ranks == costs.data_group.shape.ranks;
+}
+
+const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs) {
+  if (!joins_classes(costs, collective.among)) return costs.communication;
+  const auto seconds = [&](const CollectiveModel& model) {
+    return model.price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among))
+        .seconds;
+  };
+  const CollectiveModel* slowest = &costs.communication;
+  for (const CollectiveModel& other : costs.others) {
+    if (seconds(other) > seconds(*slowest)) slowest = &other;
+  }
+  return *slowest;
+}
+
+CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
+  const CollectiveModel& model = slowest_model(collective, costs);
+  const CommunicationGroup& group = group_of(costs, collective.among);
+  CommunicationCost cost = model.price(collective.kind, collective.bytes / collective.pieces, alone(group));
+  cost.seconds *= collective.pieces;
+  cost.latency_s *= collective.pieces;
+  cost.transfer_s *= collective.pieces;
+  cost.bytes_sent *= collective.pieces;
+  if (collective.max_bytes_per_s > 0 && group.shape.domains > 1 && cost.transfer_s > 0) {
+    const double slowest = cost.bytes_sent / collective.max_bytes_per_s * model.time_factor();
+    cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
+    cost.transfer_s += std::max(0.0, slowest - cost.seconds);
+    cost.seconds = std::max(cost.seconds, slowest);
+  }
+  return cost;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,65 @@
+#include "program/folded_passes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace mirfak {
+
+PassTaskTimes times_of(const FoldedBody& pass) {
+  const Picoseconds waited = std::max<Picoseconds>(0, pass.waited);
+  // Factors can make a pass that is no longer one task (FoldedBody::is_one_task): then the host comes a little late.
+  const Picoseconds rest = std::max<Picoseconds>(0, pass.host - pass.lead - waited);
+  return {pass.lead, rest, pass.device, waited};
+}
+
+FoldedPassTimes::FoldedPassTimes(std::span<const StagePlan> plans, FoldedPasses passes)
+    : passes_(std::move(passes)), plans_(plans), of_plan_(plans.size()) {
+  for (std::size_t i = 0; i < passes_.all.size(); ++i) of_plan_[passes_.all[i].plan].push_back(i);
+}
+
+namespace {
+
+// The blocks of a plan, each folded when it is first asked for.
+class SlowedBlocks {
+ public:
+  SlowedBlocks(const StagePlan& plan, const ActivityFactors& factors)
+      : plan_(plan), factors_(factors), known_(kPassKinds * plan.bodies->size()) {}
+
+  const FoldedBody& of(BlockId block, Pass::Kind kind) {
+    std::optional<FoldedBody>& known =
+        known_[static_cast<std::size_t>(block) * kPassKinds + static_cast<std::size_t>(kind)];
+    if (!known) known = fold_times(body_of(plan_.bodies_of(block), kind), factors_);
+    return *known;
+  }
+
+ private:
+  static constexpr std::size_t kPassKinds = 4;
+  const StagePlan& plan_;
+  const ActivityFactors& factors_;
+  std::vector<std::optional<FoldedBody>> known_;
+};
+
+}  // namespace
+
+std::vector<PassTaskTimes> FoldedPassTimes::of(std::uint32_t plan, const ActivityFactors& factors) const {
+  const StagePlan& of_plan = plans_[plan];
+  SlowedBlocks blocks(of_plan, factors);
+  std::vector<PassTaskTimes> out;
+  for (const std::size_t i : of_plan_[plan]) {
+    const FoldedPass& pass = passes_.all[i];
+    const ChunkPlan& chunk = of_plan.chunks[static_cast<std::size_t>(pass.chunk)];
+    FoldedBody folded;
+    if (pass.first == 0) {
+      folded.host = folded.lead = slowed(of_plan.pass_host, factors[static_cast<std::size_t>(Activity::host)]);
+    }
+    for (int block = pass.first; block < pass.last; ++block) {
+      append(folded, blocks.of(chunk.in_pass(block, pass.kind), pass.kind));
+    }
+    if (!pass.around.steps.empty()) append(folded, fold_times(pass.around, factors));
+    out.push_back(times_of(folded));
+  }
+  return out;
+}
+
+}  // namespace mirfak

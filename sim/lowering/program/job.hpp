@@ -1,0 +1,79 @@
+#pragma once
+
+#include "cluster/cluster.hpp"
+#include "cost/range_widths.hpp"
+#include "model/model_spec.hpp"
+#include "sharding/axis_rules.hpp"
+#include "strategy/framework.hpp"
+#include "strategy/precision_recipe.hpp"
+#include "strategy/strategy.hpp"
+#include "strategy/training.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace mirfak {
+
+// The nodes of a job that has a part of a cluster: rank r of the job runs on device `devices[r]` of `whole`; ascending.
+struct ClusterPart {
+  Cluster whole;
+  std::vector<int> devices;
+};
+
+// All inputs that decide an iteration: the trained model, the hardware, and the strategy. The strategy is valid for the
+// other members (strategy/rules.hpp).
+struct Job {
+  ModelSpec model;
+  Cluster cluster;
+  TrainingSpec training;
+  Strategy strategy;
+  Framework framework;
+  RangeWidths ranges = {};  // errors of predictions; they do not change a prediction
+  // Null: the job has `cluster` for itself.
+  std::shared_ptr<const ClusterPart> part = {};
+
+  const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of a recipe
+  Precision precision() const;            // precision of activations, and of products outside linear layers
+  Precision product_precision() const;    // precision of linear layers of transformer layers
+
+  // Global number of a rank. Ranks are numbered as in Megatron Core: tensor fastest, then context, then data, then
+  // pipeline. Rank r runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage
+  // together, context * strategy.tensor + tensor.
+  int rank_of(int stage, int data, int member) const {
+    const StageShape shape = strategy.shape_of(stage);
+    return strategy.first_rank(stage) + data * shape.tensor * strategy.context + member;
+  }
+  // The cluster whose links between switches the job uses, and the device of a rank in that cluster.
+  const Cluster& network() const { return part ? part->whole : cluster; }
+  int device_of(int rank) const { return part ? part->devices[static_cast<std::size_t>(rank)] : rank; }
+  // The job as one of its stages sees it, where stages have shapes of their own (Strategy::at). Functions below that
+  // describe a stage, and functions elsewhere that give a stage's blocks, groups, prices and memory, must be called
+  // with the job as that stage sees it.
+  Job at(int stage) const;
+  // The ranks that differ from the first rank of a stage's replica `data` only in their places on these mesh axes; on
+  // the data axis, the ranks of the whole stage.
+  std::vector<int> group_over(int stage, MeshAxisSet axes, int data = 0) const;
+  std::vector<int> tensor_group(int stage, int data = 0) const;   // ranks of the first context rank of a replica
+  std::vector<int> context_group(int stage, int data = 0) const;  // ranks of tensor rank 0 of a replica
+  std::vector<int> data_group(int stage) const;                   // tensor rank 0: all that hold its parameters
+  std::vector<int> expert_data_group(int stage) const;            // data group: ranks with the first one's experts
+  std::vector<int> shard_group(int stage, int data = 0) const;    // data group: ranks that share a sharded copy
+  std::vector<int> across_group(int stage) const;                 // data group: ranks with the first one's shard
+
+  // The nodes that a replica of a stage runs on. Error(infeasible) if its ranks are on nodes of several types: the
+  // ranks run every pass together.
+  const NodeGroup& hardware_of(int stage, int data) const;
+};
+
+// True if transfers between stages overlap with passes, so that a stage's next pass does not wait for the stage's
+// sends.
+bool overlaps_transfers(const Framework& framework, ScheduleId schedule);
+
+// True if nodes of two entries of a cluster are the same: type, GPUs used, links and network ports.
+bool same_hardware(const NodeGroup& a, const NodeGroup& b);
+
+// Bytes per parameter of the gradients that are reduced: by training.gradient_precision, or by the framework's habit
+// for the job's precision.
+double gradient_bytes(const Job& job);
+
+}  // namespace mirfak

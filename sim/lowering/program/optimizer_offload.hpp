@@ -1,0 +1,30 @@
+#pragma once
+
+#include "cluster/hardware.hpp"
+#include "program/job.hpp"
+#include "program/stage_plan.hpp"
+
+namespace mirfak {
+
+// Seconds of the steps that the offloaded share of one rank's optimizer takes after the gradients are complete.
+struct OffloadedStep {
+  double gradients_s = 0;   // copying gradients to the host
+  double update_s = 0;      // updating the parameters there, in parallel with the node's other ranks
+  double parameters_s = 0;  // copying parameters back
+  double pieces = 1;        // number of pieces that go through the three steps one after the other
+
+  // Time of equal pieces in a pipeline of three stations: the first passes all three, the others follow at the pace of
+  // the slowest station.
+  double seconds() const;
+};
+
+// Returns the times for `parameters` on a node; zeros without Strategy::offload_optimizer. Error(input) if the node's
+// profile has no host_memory_bandwidth.
+OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, const NodeHardware& node);
+
+// Bytes that one rank keeps in the memory of its host.
+double offloaded_bytes(const Job& job, const HeldParameters& held);
+// A rank's share of the host's memory.
+double host_memory_share(const NodeSpec& node);
+
+}  // namespace mirfak

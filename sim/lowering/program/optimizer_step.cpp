@@ -1,0 +1,151 @@
+// Every optimizer reads the gradient and rewrites the fp32 parameter; optimizers differ in the other state. Bytes per
+// parameter and step, in fp32 numbers of 4 bytes, in addition to those that Adam moves:
+//   SGD with momentum   one moment less, read and written                                            -8
+//   8-bit Adam          both moments in a byte each, and fp32 scales of blocks of 256 (bitsandbytes 0.45:
+//                       blockwise), read and written                                                -11.9
+//   Adafactor           neither moment; sums over rows and columns, less than a thousandth of a matrix, do not count.
+//                       The gradient is read twice more, for these sums and for the norm of the update
+//                       (algorithm 4)                                                                -8
+//   Muon                one moment less for matrices of layers, read and written, and in addition the bytes
+//                       of orthogonalization.hpp                                                     -8
+//   LAMB                the update is written, its norm and the parameter's are taken, then both are
+//                       read again to apply it (NVIDIA/apex FusedLAMB: stage 1, two norms, stage 2)  +20
+
+#include "program/optimizer_step.hpp"
+
+#include "program/data_parallel.hpp"
+#include "program/optimizer_offload.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMoment = 4;
+constexpr double kGradient = 4;
+constexpr double kMomentIn8Bits = 1 + 4 / 256.0;
+
+bool full_precision(const Job& job) { return bytes_per_element(job.precision()) == 4; }
+
+double adam_bytes(const Job& job) {
+  if (full_precision(job)) return 2 * kMoment;  // the parameters are their own master copy
+  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_bytes_fp16
+                                            : job.framework.memory.optimizer_bytes;
+}
+
+double adam_traffic_bytes(const Job& job) {
+  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_traffic_bytes_fp16
+                                            : job.framework.memory.optimizer_traffic_bytes;
+}
+
+double matrix_share(const StageParameters& parameters) {
+  return parameters.elements > 0 ? parameters.matrix_elements / parameters.elements : 0;
+}
+
+}  // namespace
+
+double optimizer_bytes(const Job& job, const StageParameters& parameters) {
+  switch (job.training.optimizer) {
+    case Optimizer::none:
+      return 0;
+    case Optimizer::sgd:
+      return adam_bytes(job) - kMoment;
+    case Optimizer::adam_8bit:
+      return adam_bytes(job) - 2 * (kMoment - kMomentIn8Bits);
+    case Optimizer::adafactor:
+      return adam_bytes(job) - 2 * kMoment;
+    case Optimizer::muon:
+      return adam_bytes(job) - kMoment * matrix_share(parameters);
+    default:
+      return adam_bytes(job);
+  }
+}
+
+double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters) {
+  constexpr double lamb_beyond_adam = 20;
+  switch (job.training.optimizer) {
+    case Optimizer::none:
+      return 0;
+    case Optimizer::sgd:
+      return adam_traffic_bytes(job) - 2 * kMoment;
+    case Optimizer::adam_8bit:
+      return adam_traffic_bytes(job) - 4 * (kMoment - kMomentIn8Bits);
+    case Optimizer::adafactor:
+      return adam_traffic_bytes(job) - 4 * kMoment + 2 * kGradient;
+    case Optimizer::lamb:
+      return adam_traffic_bytes(job) + lamb_beyond_adam;
+    case Optimizer::muon:
+      return adam_traffic_bytes(job) - 2 * kMoment * matrix_share(parameters);
+    case Optimizer::adam:
+      break;
+  }
+  return adam_traffic_bytes(job);
+}
+
+double host_step_seconds(const Job& job, const StageParameters& parameters) {
+  const HostHabits& host = job.framework.host;
+  const DataParallelPlan sharing = data_parallel_plan(job);
+  const bool in_pieces = sharing.gather == DataParallelPlan::Gather::after_step ||
+                         sharing.gather == DataParallelPlan::Gather::first_forward;
+  const double of_tensor = host.step_tensor_s + (in_pieces ? sharing.shards * host.step_piece_s : 0);
+  return host.step_s + host.stall_s * static_cast<double>(job.strategy.ranks()) + parameters.tensors * of_tensor;
+}
+
+FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs) {
+  FoldedBody folded;
+  folded.host = folded.lead = to_picoseconds(costs.host_seconds(host_step_seconds(job, parameters)));
+  if (job.training.optimizer == Optimizer::none) return folded;
+  const double on_device = 1 - job.strategy.offload_optimizer;
+  folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job, parameters);
+  const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
+  const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1 && job.strategy.pipeline > 1;
+  const double per_parameter = partitioned ? job.framework.sharding.step_s_per_parameter : 0;
+  const double beside = per_parameter * parameters.held().total() * costs.kernels.time_factor();
+  const double offloaded = offloaded_step(job, parameters, costs.hardware->hardware).seconds();
+  folded.device = to_picoseconds(std::max(cost.seconds + beside, offloaded));
+  folded.energy_j = energy_above_waiting_j(costs.kernels, cost);
+  folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);
+  return folded;
+}
+
+FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
+  Orthogonalization all;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const Orthogonalization& block = plan.bodies_of(run.block).orthogonalization;
+      all.seconds += run.count * block.seconds;
+      all.energy_j += run.count * block.energy_j;
+      all.flop += run.count * block.flop;
+      all.bytes += run.count * block.bytes;
+      all.largest_s = std::max(all.largest_s, block.largest_s);
+    }
+  }
+  const double ranks = job.strategy.zero == 1 ? static_cast<double>(job.strategy.shards()) : 1;
+  FoldedBody out;
+  out.device = out.kernels = to_picoseconds(std::max(all.seconds / ranks, all.largest_s));
+  out.flop = out.executed_flop = all.flop / ranks;
+  out.bytes = all.bytes / ranks;
+  out.energy_j = all.energy_j / ranks;
+  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
+  return out;
+}
+
+FoldedBody update_body(const StagePlan& plan) {
+  FoldedBody out;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      append(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
+    }
+  }
+  return out;
+}
+
+FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
+  FoldedBody out = step_body(job, plan.parameters, plan.costs);
+  append(out, orthogonalization_body(job, plan));
+  append(out, update_body(plan));
+  return out;
+}
+
+}  // namespace mirfak

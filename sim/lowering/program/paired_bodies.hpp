@@ -1,0 +1,25 @@
+#pragma once
+
+#include "program/body.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// A forward and a backward body of different microbatches that run in parallel on the streams of one rank: kernels take
+// turns, and the communication of one body overlaps with the kernels of the other (DeepSeek-V3, arXiv 2412.19437,
+// figure 4). The steps of each body keep their order. The step that can start first goes first; of two steps that can
+// start together, the one whose body reaches its next communication sooner. A kernel that overlaps with a collective of
+// the other body takes longer if the collective holds multiprocessors (lost_beside).
+struct PairedBody {
+  Body body;
+  // Origin of a step: its body, and its index there.
+  struct Origin {
+    bool backward = false;
+    int step = 0;
+  };
+  std::vector<Origin> origins;
+};
+PairedBody pair_bodies(const Body& forward, const Body& backward);
+
+}  // namespace mirfak

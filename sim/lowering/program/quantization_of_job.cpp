@@ -1,0 +1,49 @@
+// Kernels that Transformer Engine runs for each recipe (release 2.x, transformer_engine/pytorch/module and tensor). x
+// is an activation or gradient, 16 bits, one kernel for each arrow:
+//
+//   delayed    x -> rows, columns                        a normalization writes the rows itself
+//   current    x -> largest;  x -> rows, columns
+//   block      x -> rows, columns
+//   micro      x -> rows, columns
+//   nested     x -> largest;  x -> rows;  x -> columns   the columns after a Hadamard transform, so by another kernel
+//
+// Ada and Hopper multiply 8-bit operands in one layout only (cuBLAS: transposed times not transposed), so delayed and
+// current scaling need transposed copies there; from Blackwell on, one copy suffices. Scales of blocks lie along the
+// dimension that is summed over, so the finer recipes always need both copies.
+
+#include "program/quantization_of_job.hpp"
+
+#include "program/block_hardware.hpp"
+#include "program/data_parallel.hpp"
+
+namespace mirfak {
+
+std::optional<Quantization> quantization_of(const Job& job) {
+  const PrecisionRecipe& recipe = job.recipe();
+  if (!recipe.narrow()) return std::nullopt;
+  const double element = bytes_per_element(job.product_precision());
+  const bool whole = recipe.scaling == Scaling::delayed || recipe.scaling == Scaling::current;
+  Quantization out;
+  out.element_bytes = element + recipe.scale_bytes;
+  out.parameter_bytes = element + recipe.parameter_scale_bytes;
+  out.finds_largest = recipe.scaling == Scaling::current || recipe.scaling == Scaling::nested;
+  out.fused_normalization = recipe.scaling == Scaling::delayed;
+  out.second_copies = !whole || BlockHardware(job).one_layout;
+  out.transposable = whole;
+  out.two_kernels = recipe.scaling == Scaling::nested;
+  out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
+  out.narrow_parameters = job.training.fp8_parameters;
+  out.caches_parameters = !data_parallel_plan(job).gathers_in_passes();
+  return out;
+}
+
+KernelPrecision kernel_precision(const Job& job) {
+  return {job.precision(), job.product_precision(), job.recipe().scaling == Scaling::block};
+}
+
+bool can_train(const GpuSpec& gpu, const Job& job) {
+  if (job.recipe().scaling == Scaling::micro && gpu.architecture != "blackwell") return false;
+  return gpu.peak_flops.contains(job.precision()) && gpu.peak_flops.contains(job.product_precision());
+}
+
+}  // namespace mirfak

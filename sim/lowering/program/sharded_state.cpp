@@ -1,0 +1,101 @@
+#include "program/sharded_state.hpp"
+
+#include "program/data_parallel.hpp"
+#include "program/optimizer_step.hpp"
+#include "program/pass_parts.hpp"
+#include "program/unit_memory.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMasterBytes = 4;
+
+// Parameters that are whole in all passes of the chunk. For frameworks that gather block by block: parameters that stay
+// whole until the backward pass is over. For other frameworks: whole layers, two at once; or, if single parameters are
+// gathered and released, those that are used again soon and the one in use (DeepSpeed: stage3_max_live_parameters).
+double gathered(const Job& job, const ChunkPlan& chunk) {
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  if (!replicas.gathers_in_passes()) return 0;
+  const bool all_at_once = replicas.gather == DataParallelPlan::Gather::forward;
+  double all = 0;
+  double largest = 0;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
+    all += part.gathers.total();
+    largest = std::max(largest, part.gathers.total());
+  }
+  if (gathers_by_blocks(job)) return all_at_once ? all : 0;
+  return std::min(all_at_once ? all : 2 * largest, job.framework.sharding.reuse_parameters + chunk.largest_parameter());
+}
+
+// Gradients that exist whole until they are reduced, also in the precision of the reduction if it differs: those of the
+// largest bucket, or up to a bucket of single parameters in addition to the gradient that a product writes (DeepSpeed:
+// reduce_bucket_size).
+double reduced(const Job& job, const ChunkPlan& chunk) {
+  if (gathers_by_blocks(job)) return 0;
+  double largest = 0;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
+    largest = std::max(largest, part.reduces.total());
+  }
+  if (job.framework.sharding.reuse_parameters == 0) return largest;
+  return std::min(largest, job.framework.sharding.bucket_parameters + chunk.largest_parameter());
+}
+
+double in_flight(const Job& job, const StageContents& stage) {
+  const double width = bytes_per_element(job.precision());
+  const double reduced_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
+  double bytes = 0;
+  for (const ChunkPlan& chunk : stage.chunks) {
+    bytes = std::max(bytes, gathered(job, chunk) * stage.parameters.gathered_bytes_per_element +
+                                reduced(job, chunk) * reduced_width);
+  }
+  return bytes;
+}
+
+// Bytes per element of a gradient, as it is held between passes.
+double gradient_width(const Job& job) {
+  const bool master = job.framework.sharding.master_is_parameter && bytes_per_element(job.precision()) < kMasterBytes;
+  return master && data_parallel_plan(job).gathers_in_passes() ? kMasterBytes : gradient_bytes(job);
+}
+
+}  // namespace
+
+double held_gradients(const Job& job, const HeldParameters& held) {
+  return shard_of(job, held, &StateSharding::gradients) * gradient_width(job);
+}
+
+MemoryUse sharded_state(const Job& job, const StageContents& stage) {
+  const Framework& framework = job.framework;
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  const double frozen = stage.parameters.frozen_elements;
+  const HeldParameters held = stage.parameters.held();
+  const double stepped = shard_of(job, held);
+  const double width = bytes_per_element(job.precision());
+  const double narrow = stage.parameters.gathered_bytes_per_element;
+  const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
+  MemoryUse use;
+  const double offloaded = job.strategy.offload_optimizer;
+  const double state = optimizer_bytes(job, stage.parameters);
+  const double kept = width < kMasterBytes ? std::min(state, framework.offload.kept_bytes) : 0;
+  use.optimizer = stepped * ((1 - offloaded) * state + offloaded * kept);
+  if (replicas.gathers_in_passes()) {
+    const double between_passes = shard_of(job, held, &StateSharding::parameters);
+    use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
+    if (master) use.optimizer = std::max(0.0, use.optimizer - stepped * kMasterBytes);
+  } else {
+    use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
+  }
+  use.gradients = held_gradients(job, held);
+  if (zero_stage(framework, job.strategy.zero).gradients) use.gathered = in_flight(job, stage);
+  return use;
+}
+
+double step_workspace(const Job& job, const StageContents& stage) {
+  const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter;
+  if (!copied || job.training.optimizer == Optimizer::none) return 0;
+  return (1 - job.strategy.offload_optimizer) * shard_of(job, stage.parameters.held()) * kMasterBytes;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,378 @@
+#include "program/stage_plan.hpp"
+
+#include "base/error.hpp"
+#include "program/job_layers.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/transfer_cost.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace mirfak {
+
+void ChunkPlan::append(BlockId block, int count) {
+  if (count == 0) return;
+  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0, 0, 0, 0, 0});
+  runs.back().count += count;
+}
+
+int ChunkPlan::blocks() const {
+  return std::accumulate(runs.begin(), runs.end(), 0, [](int sum, const BlockRun& run) { return sum + run.count; });
+}
+
+double ChunkPlan::largest_parameter() const {
+  double largest = 0;
+  for (const BlockRun& run : runs) largest = std::max(largest, run.largest);
+  return largest;
+}
+
+const BlockRun& ChunkPlan::run_of(int index) const {
+  auto run = runs.begin();
+  while (index >= run->count) index -= (run++)->count;
+  return *run;
+}
+
+namespace {
+
+// `copies`: also counts parameters that another block holds, too.
+double parameters_of(const PartitionedBlock& block, bool frozen, bool copies) {
+  double elements = 0;
+  for (const ParameterShard& shard : block.parameters) {
+    const Tensor& parameter = block.graph.tensor(shard.tensor);
+    if (parameter.frozen == frozen && (copies || !parameter.tied)) elements += shard.elements;
+  }
+  return elements;
+}
+
+// Number of a run's blocks that have parameters of their own: prediction modules use the model's one head.
+int held(const ShardedBlocks& blocks, const BlockRun& run) { return run.block == blocks.head_id() ? 1 : run.count; }
+
+// Parameters of experts that not all replicas hold: they are divided over mesh axes that replicate everything else.
+double experts_of(const PartitionedBlock& block) {
+  double elements = 0;
+  for (const ParameterShard& shard : block.parameters) {
+    const Sharding& lies = block.shardings[static_cast<std::size_t>(shard.tensor)];
+    const bool divided = std::any_of(lies.axes.begin(), lies.axes.end(), [](MeshAxisSet axes) {
+      return axes.contains(MeshAxis::expert) || axes.contains(MeshAxis::context);
+    });
+    if (divided && !block.graph.tensor(shard.tensor).frozen) elements += shard.elements;
+  }
+  return elements;
+}
+
+// Parameters of the output projection that is also the word embedding, on one rank; 0 if they are not tied.
+double tied_parameters(const ShardedBlocks& blocks) {
+  double elements = 0;
+  for (const ParameterShard& shard : blocks.head().parameters) {
+    if (blocks.head().graph.tensor(shard.tensor).tied) elements += shard.elements;
+  }
+  return elements;
+}
+
+// Sets the numbers of parameters of a chunk's blocks.
+void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& plan) {
+  for (BlockRun& run : plan.runs) {
+    run.experts = experts_of(blocks.of(run.block));
+    for (const ParameterShard& shard : blocks.of(run.block).parameters) {
+      run.largest = std::max(run.largest, shard.elements);
+    }
+    // Parameters of layers that are tied to another block: with several stages, the other block lies on another stage.
+    const bool copies = run.block == blocks.head_id() || job.strategy.pipeline > 1;
+    run.parameters = parameters_of(blocks.of(run.block), false, copies);
+    run.frozen = parameters_of(blocks.of(run.block), true, copies);
+    // One copy serves as word embedding and as output projection.
+    if (plan.beside_embedding && run.block == blocks.head_id()) {
+      (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
+    }
+    // Prediction modules use the model's one head.
+    if (run.block == blocks.head_id()) {
+      run.parameters /= run.count;
+      run.frozen /= run.count;
+    }
+    plan.parameters += run.count * run.parameters;
+    plan.frozen += run.count * run.frozen;
+  }
+}
+
+// True if a layer is recomputed, by its place in its chunk.
+bool recomputes(const Strategy& strategy, std::int64_t place) {
+  const int some = strategy.partly_recomputed();
+  return strategy.recompute != Recompute::none && (some == 0 || place < some);
+}
+
+std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
+  const std::vector<LayerBlocks> layers = layer_blocks(job, blocks);
+  const std::vector<std::vector<LayerRange>> layers_of = layers_of_chunks(job.strategy, job.model);
+  const Placement placement = placement_of(job.strategy);
+  std::vector<ChunkPlan> chunks;
+  for (const LayerRange& range : layers_of[static_cast<std::size_t>(stage)]) {
+    const int part = placement.part_of(stage, static_cast<int>(chunks.size()));
+    chunks.push_back(chunk_of(job, blocks, layers, range, part == 0, part + 1 == placement.parts()));
+  }
+  return chunks;
+}
+
+double tensor_partial_parameters(const PartitionedBlock& block) {
+  double elements = 0;
+  for (const ParameterShard& shard : block.parameters) {
+    if (shard.gradient_partial.contains(MeshAxis::tensor)) elements += shard.elements;
+  }
+  return elements;
+}
+
+// Mean bytes of one trained parameter on the wire: narrow formats travel as they are kept if their second copy can be
+// made from the first.
+double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
+  const double wide = bytes_per_element(job.precision());
+  const std::optional<Quantization> quantization = quantization_of(job);
+  if (!quantization || !quantization->narrow_parameters || !quantization->transposable) return wide;
+  double elements = 0;
+  double bytes = 0;
+  for (const ChunkPlan& chunk : chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const PartitionedBlock& block = blocks.of(run.block);
+      for (const ParameterShard& shard : block.parameters) {
+        elements += run.count * shard.elements;
+        bytes += run.count * shard.elements * block.graph.tensor(shard.tensor).bytes_per_element;
+      }
+    }
+    if (!chunk.beside_embedding || !chunk.head) continue;
+    elements -= tied_parameters(blocks);  // held once
+    bytes -= tied_parameters(blocks) * wide;
+  }
+  return elements > 0 ? bytes / elements : wide;
+}
+
+StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
+  const bool muon = job.training.optimizer == Optimizer::muon;  // searches count very many stages
+  StageParameters out;
+  bool first = false;
+  bool last = false;
+  for (const ChunkPlan& chunk : chunks) {
+    out.elements += chunk.parameters;
+    out.frozen_elements += chunk.frozen;
+    for (const BlockRun& run : chunk.runs) {
+      out.expert_elements += run.count * run.experts;
+      if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
+      out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
+      out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
+      out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
+      out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
+    }
+    if (chunk.beside_embedding && chunk.head) out.bytes -= tied_parameters(blocks) * bytes_per_element(job.precision());
+    first = first || chunk.embedding;
+    last = last || chunk.head;
+  }
+  out.gathered_bytes_per_element = mean_gathered_bytes(job, blocks, chunks);
+  if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(blocks);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement) {
+  const std::vector<std::int32_t> first = placement.holders(0);
+  const std::vector<std::int32_t> last = placement.holders(placement.parts() - 1);
+  std::vector<std::array<std::int32_t, 2>> out;
+  for (std::size_t i = 0; i < std::max(first.size(), last.size()); ++i) {
+    const std::array<std::int32_t, 2> pair = {first[std::min(i, first.size() - 1)], last[std::min(i, last.size() - 1)]};
+    const bool one_copy = std::find(last.begin(), last.end(), pair[0]) != last.end() ||
+                          std::find(first.begin(), first.end(), pair[1]) != first.end();
+    if (!one_copy) out.push_back(pair);
+  }
+  return out;
+}
+
+std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& blocks) {
+  const std::vector<JobLayer> kinds = job_layers(job);
+  std::vector<LayerBlocks> out;
+  for (std::int64_t layer = 0; layer < job.model.layers; ++layer) {
+    const auto kind =
+        static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin());
+    out.push_back({blocks.layer_id(kind, true), blocks.layer_id(kind, false)});
+  }
+  return out;
+}
+
+ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const LayerBlocks> layers,
+                   const LayerRange& range, bool embedding, bool head) {
+  ChunkPlan plan;
+  plan.embedding = embedding;
+  plan.head = head;
+  const auto behind = [&](std::int64_t layer) {
+    return layer > 0 ? layers[static_cast<std::size_t>(layer) - 1].kept : ShardedBlocks::kEmbedding;
+  };
+  plan.entering = behind(range.first);
+  plan.leaving = behind(range.first + range.count);
+  if (embedding) plan.append(ShardedBlocks::kEmbedding);
+  for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
+    const LayerBlocks& block = layers[static_cast<std::size_t>(layer)];
+    plan.append(recomputes(job.strategy, layer - range.first) ? block.recomputed : block.kept);
+  }
+  if (!head) return plan;
+  const auto predictions = static_cast<int>(job.model.prediction_layers);
+  plan.append(blocks.prediction_id(), predictions);
+  plan.append(blocks.head_id(), 1 + predictions);
+  return plan;
+}
+
+StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index)
+    : StageContents(job, blocks, stage_index, plan_chunks(job, blocks, stage_index)) {}
+
+StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index,
+                             std::vector<ChunkPlan> of_chunks)
+    : stage(stage_index), chunks(std::move(of_chunks)) {
+  const bool embedding =
+      std::any_of(chunks.begin(), chunks.end(), [](const ChunkPlan& chunk) { return chunk.embedding; });
+  for (ChunkPlan& chunk : chunks) {
+    chunk.beside_embedding = embedding;
+    count_parameters(job, blocks, chunk);
+  }
+  parameters = count_stage(job, blocks, chunks);
+}
+
+StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes,
+                     int stage_index, int own)
+    : StageContents(job, blocks, stage_index),
+      replica_class(own),
+      replicas(classes[static_cast<std::size_t>(own)]),
+      ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
+      costs(job, classes, stage_index, own),
+      pass_host(job.training.cuda_graphs.iteration ? 0
+                                                   : to_picoseconds(costs.host_seconds(job.framework.host.pass_s))) {}
+
+int StagePlan::microbatches_of(int chunk) const {
+  return static_cast<int>(std::count_if(
+      order.begin(), order.end(), [&](const Pass& pass) { return is_forward(pass.kind) && pass.chunk == chunk; }));
+}
+
+FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
+  return folded_part(chunk, kind, 0, chunk.blocks());
+}
+
+FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
+  FoldedBody out;
+  if (first == 0) out.host = out.lead = pass_host;
+  for (int i = first; i < last; ++i) {
+    append(out, folded_pass(bodies_of(chunk.in_pass(i, kind)), kind));
+  }
+  return out;
+}
+
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits) {
+  BodyCache cache;
+  return plan_stages(job, blocks, clock_limits, cache);
+}
+
+namespace {
+
+// `limit`: as in plan_stages(); 1: no limit.
+void set_prices(const Job& job, const ShardedBlocks& blocks, double limit, BodyCache& cache, StagePlan& plan) {
+  limit = std::min(plan.costs.hardware->hardware.clock_limit(), limit);
+  const PricedBodies priced = cache.price(job, blocks, plan, limit);
+  plan.costs.kernels.set_clock_share(priced.clock_share, limit);
+  plan.bodies = priced.bodies;
+}
+
+// Plans stages of which each shape prices its own blocks. The replicas of a stage are one class.
+std::vector<StagePlan> plan_shaped_stages(const Job& job, const ShardedBlocks& blocks,
+                                          std::span<const double> clock_limits, bool steps) {
+  std::vector<StagePlan> plans;
+  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const auto place = static_cast<std::size_t>(stage);
+    const ShapedStage& shaped = *blocks.stages[place];
+    StagePlan& plan = plans.emplace_back(shaped.job, *shaped.blocks, replica_classes(job, stage), stage, 0);
+    BodyCache& cache = steps ? shaped.bodies->with_steps() : *shaped.bodies;
+    set_prices(shaped.job, *shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], cache, plan);
+  }
+  order_passes(job, blocks, plans);
+  return plans;
+}
+
+}  // namespace
+
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
+                                   BodyCache& cache) {
+  if (!blocks.stages.empty()) return plan_shaped_stages(job, blocks, clock_limits, cache.keeps_steps());
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  const auto count = static_cast<int>(classes.size());
+  std::vector<StagePlan> plans;
+  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline) * classes.size());
+  for (int i = 0; i < job.strategy.pipeline * count; ++i) {
+    StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
+    set_prices(job, blocks, clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)], cache, plan);
+  }
+  order_passes(job, blocks, plans);
+  return plans;
+}
+
+namespace {
+
+// Times of the passes of one class of replicas if the host is never late.
+PassTimes pass_times(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans, int own) {
+  PassTimes out;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const StagePlan& plan = plans_of(plans, stage)[static_cast<std::size_t>(own)];
+    out.chunks.emplace_back();
+    for (const ChunkPlan& chunk : plan.chunks) {
+      const auto device = [&](Pass::Kind kind) { return plan.folded(chunk, kind).device; };
+      out.chunks.back().push_back(
+          {device(Pass::Kind::forward), device(Pass::Kind::backward_input), device(Pass::Kind::backward_weight), 0});
+    }
+    if (stage == 0) continue;
+    for (const BlockId stream : streams_leaving(plans_of(plans, stage - 1)[static_cast<std::size_t>(own)], blocks)) {
+      const double seconds = transfer_cost(job, plans, blocks, {stage - 1, stage, own, stream}).seconds;
+      out.transfer = std::max(out.transfer, to_picoseconds(seconds));
+    }
+  }
+  return out;
+}
+
+// Refuses orders of passes that would not fit in memory. A schedule that searches for an order holds it several times,
+// with the times of its passes.
+void check_passes(const Schedule& schedule, const PipelineShape& shape) {
+  constexpr double kMostPasses = 1 << 26;
+  constexpr double kMostSought = 1 << 21;
+  const double passes = (schedule.splits ? 3.0 : 2.0) * shape.stages * shape.chunks * shape.microbatches;
+  const double most = schedule.needs_times ? kMostSought : kMostPasses;
+  if (passes <= most) return;
+  fail_infeasible({},
+                  fmt::format("an iteration of {} microbatches has {:.2g} passes on all stages, and an order of {} at "
+                              "most {:.2g}",
+                              shape.microbatches, passes, schedule.name, most),
+                  schedule.needs_times ? "lower training.global_batch, or choose another strategy.schedule"
+                                       : "lower training.global_batch, or raise strategy.micro_batch");
+}
+
+}  // namespace
+
+void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePlan> plans) {
+  const Schedule& schedule = schedule_of(job.strategy.schedule);
+  const auto classes = static_cast<std::size_t>(classes_of(plans));
+  for (std::size_t own = 0; own < classes; ++own) {
+    const PipelineShape shape = pipeline_shape(job.strategy, plans[own].replicas.microbatches);
+    check_passes(schedule, shape);
+    StageOrders orders = schedule.orders(
+        shape, schedule.needs_times ? pass_times(job, blocks, plans, static_cast<int>(own)) : PassTimes{});
+    for (std::size_t stage = 0; stage < orders.size(); ++stage) {
+      plans[stage * classes + own].order = std::move(orders[stage]);
+    }
+  }
+}
+
+int classes_of(std::span<const StagePlan> plans) {
+  return static_cast<int>(
+      std::count_if(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.stage == 0; }));
+}
+
+std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage) {
+  const auto classes = static_cast<std::size_t>(classes_of(plans));
+  return plans.subspan(static_cast<std::size_t>(stage) * classes, classes);
+}
+
+}  // namespace mirfak

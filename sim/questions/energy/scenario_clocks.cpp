@@ -1,0 +1,203 @@
+#include "energy/scenario_clocks.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "energy/waits_of_passes.hpp"
+#include "engine/execute.hpp"
+#include "program/lowering.hpp"
+#include "program/replica_classes.hpp"
+#include "program/stage_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kLowestShare = 0.4;  // share of the highest clock: far below where any pass needs least energy
+constexpr std::size_t kMaxClocks = 64;
+
+// Returns the clocks of a node's GPUs, highest first.
+std::vector<double> clocks_of(const NodeHardware& node) {
+  const GpuSpec& gpu = node.gpu;
+  const double highest = gpu.clock_max_hz.value * node.clock_limit();
+  const double lowest = std::max(gpu.clock_min_hz.value, kLowestShare * highest);
+  const double step = gpu.clock_step_hz.value;
+  const auto steps = static_cast<std::size_t>(std::floor(std::max(0.0, highest - lowest) / step + 1e-9));
+  const std::size_t stride = steps / kMaxClocks + 1;
+  std::vector<double> out;
+  for (std::size_t i = 0; i <= steps; i += stride) out.push_back(highest - static_cast<double>(i) * step);
+  return out;
+}
+
+struct Priced {
+  Picoseconds duration = 0;
+  double energy_j = 0;  // energy of one rank
+};
+
+class ClockedJob {
+ public:
+  explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
+    if (job.cluster.shares_gpus()) {
+      fail_infeasible({}, "cluster.nodes: ranks that share a GPU have one clock, which no plan can set for each",
+                      "leave ranks_per_gpu out");
+    }
+    if (!job.cluster.perturbations().empty()) {
+      fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks of a stage that are equally fast",
+                      "leave it out");
+    }
+    if (!folds(job)) {
+      fail_infeasible({}, "cluster.fabric.routing: clocks are planned for ranks of a stage that are equally fast",
+                      "leave it out: messages that are spread collide nowhere");
+    }
+    for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware));
+    }
+  }
+
+  ClockedProgram write() {
+    if (schedule_of(job_.strategy.schedule).needs_times) {
+      for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
+    }
+    const std::vector<StagePlan> plans = plans_at(0);
+    LoweringOptions whole;
+    whole.passes_alone = true;
+    whole.by_class = true;
+    const LoweredPasses passes = lower_passes(job_, blocks_, plans, whole);
+    out_.program = passes.program;
+    find_passes();
+    price_clocks();
+    if (shares_links_in_passes(job_, plans)) add_waits(passes, plans);
+    if (out_.program.shares_links()) compare_replicas(plans);
+    const Timeline timeline = execute(out_.program);
+    for (TaskId task = 0; task < out_.program.size(); ++task) {
+      out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
+    }
+    for (const ProgramRank& rank : out_.program.ranks) {
+      out_.blocked_w +=
+          job_.hardware_of(static_cast<int>(rank.stage), 0).hardware.gpu.blocked_w.value * rank.multiplicity;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  double clock_of(int stage, std::size_t setting) const {
+    const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(stage)];
+    return clocks[std::min(setting, clocks.size() - 1)];
+  }
+
+  // Returns the plans with all devices at a place in their list of clocks.
+  std::vector<StagePlan> plans_at(std::size_t setting) const {
+    std::vector<double> limits;
+    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+      limits.push_back(clock_of(stage, setting) / job_.hardware_of(stage, 0).hardware.gpu.clock_max_hz.value);
+    }
+    std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
+    // An order that depends on times is that of the highest clocks.
+    for (std::size_t i = 0; i < orders_.size(); ++i) plans[i].order = orders_[i];
+    return plans;
+  }
+
+  Program lower_whole(std::span<const StagePlan> plans) const {
+    LoweringOptions options;
+    options.passes_alone = true;
+    options.by_class = true;
+    return lower(job_, blocks_, plans, options);
+  }
+
+  // Adds waiting times: a task that waits for links that exchanges inside passes also use waits as long as in the
+  // iteration at the highest clocks.
+  void add_waits(const LoweredPasses& whole, std::span<const StagePlan> plans) {
+    LoweringOptions cut;
+    cut.by_class = true;
+    out_.program = with_waits(whole, lower_passes(job_, blocks_, plans, cut));
+    out_.choices_of.resize(out_.program.classes.size(), -1);
+    out_.left_out.emplace_back(
+        "what passes exchange shares links with others: each waits for the others as long as at the highest clocks, "
+        "whatever the clock");
+  }
+
+  // Notes if replicas of a stage differ: a clock is for all ranks of a stage.
+  void compare_replicas(std::span<const StagePlan> plans) {
+    if (lower(job_, blocks_, plans).ranks.size() == out_.program.ranks.size()) return;
+    out_.left_out.emplace_back(
+        "short links slow replicas of a stage unlike: clocks are planned as if all were as slow as the slowest");
+  }
+
+  void find_passes();
+  void price_clocks();
+
+  const Job& job_;
+  ShardedBlocks blocks_;
+  std::vector<std::vector<double>> clocks_;  // by stage
+  ClockedProgram out_;
+  std::vector<TaskId> first_of_kind_;      // a task of each kind of pass
+  std::vector<std::vector<Pass>> orders_;  // one for each plan
+};
+
+// Finds the classes whose tasks are passes on a compute stream.
+void ClockedJob::find_passes() {
+  const Program& program = out_.program;
+  out_.choices_of.assign(program.classes.size(), -1);
+  for (TaskId task = 0; task < program.size(); ++task) {
+    const TaskClass& of = program.class_of(task);
+    std::int32_t& kind = out_.choices_of[program.task_class[task]];
+    const bool pass =
+        of.kind == TaskKind::forward || of.kind == TaskKind::backward || of.kind == TaskKind::weight_gradient;
+    if (!pass) continue;
+    if (program.streams[program.stream[task]].kind != StreamKind::compute || kind >= 0) continue;
+    kind = static_cast<std::int32_t>(first_of_kind_.size());
+    first_of_kind_.push_back(task);
+  }
+}
+
+void ClockedJob::price_clocks() {
+  std::size_t settings = 0;
+  for (const std::vector<double>& clocks : clocks_) settings = std::max(settings, clocks.size());
+  std::vector<std::vector<Priced>> priced(settings);
+  parallel_for(settings, [&](std::size_t setting) {
+    const Program program = lower_whole(plans_at(setting));
+    if (program.size() != out_.program.size()) fail_internal("a clock changes the tasks of a program");
+    for (const TaskId task : first_of_kind_) {
+      priced[setting].push_back({program.duration[task], program.class_of(task).energy_j});
+    }
+  });
+  for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+    const TaskId task = first_of_kind_[kind];
+    const int stage = out_.program.class_of(task).stage;
+    std::vector<ClockChoice> choices;
+    for (std::size_t setting = 0; setting < clocks_[static_cast<std::size_t>(stage)].size(); ++setting) {
+      const Priced& at = priced[setting][kind];
+      choices.push_back({clock_of(stage, setting), at.duration, at.energy_j * out_.multiplicity(task)});
+    }
+    out_.choices.push_back(pass_choices(choices));
+    out_.settings.push_back(std::move(choices));
+  }
+}
+
+// Refuses stages whose replicas differ: a clock is planned for a stage, so it would be unclear for which replicas it
+// is.
+void check_replicas(const Job& job) {
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  if (classes.size() == 1) return;
+  fail_infeasible(
+      {},
+      fmt::format("replicas {} and {} differ in type of node, placement or microbatches; the frontier is of "
+                  "stages whose replicas are alike",
+                  classes[0].first(), classes[1].first()),
+      "leave strategy.replica_microbatches out, and give each stage one type of node");
+}
+
+}  // namespace
+
+ClockedProgram clocked_program(const Job& job) {
+  check_replicas(job);
+  return ClockedJob(job).write();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,419 @@
+#include "plan/cluster_bound.hpp"
+
+#include "base/error.hpp"
+#include "plan/branch.hpp"
+#include "plan/layout.hpp"
+#include "program/memory.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/stage_plan.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+// Returns the smallest job of one stage with these blocks; nothing if there is none.
+std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
+  Job out = job;
+  out.strategy = choice;
+  out.strategy.pipeline = 1;
+  out.strategy.data = choice.expert_span().data;
+  out.training.global_batch = std::int64_t{choice.micro_batch} * out.strategy.data;
+  const auto gpus = static_cast<int>(out.strategy.ranks());
+  const NodeGroup& nodes = out.cluster.groups().front();
+  if (gpus > nodes.count * nodes.hardware.spec.gpus) return std::nullopt;
+  if (first_violation({out.model, out.training, out.framework, out.strategy, gpus})) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
+                           SharedBlocks& shared, const EnergyAsked& energy)
+    : job_(job),
+      space_(space),
+      shared_(shared),
+      energy_(energy),
+      states_(states),
+      headroom_(headroom),
+      plain_(space.plain()),
+      loops_(space.loops()) {}
+
+ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
+  return {layout.tensor, layout.context, layout.expert, layout.expert_tensor};
+}
+
+// Teams that divide the GPUs of a node, or take whole nodes, lie nowhere better than in the smallest job, whose nodes
+// are the first of their type: nowhere does the communication of a team's blocks take less. Other teams are bounded by
+// their kernels.
+ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
+  const std::optional<Job> smallest = smallest_job(job, choice);
+  if (!smallest) return {{kNone, kNone}, choice, nullptr};
+  const LayoutCosts costs(*smallest, smallest->strategy);
+  const std::shared_ptr<LayerBound> layers = shared_.layers_of(*smallest);
+  const auto terms = layers->on(*smallest, costs.costs.front(), energy_);
+  const NodeSpec& node = costs.costs.front().hardware->hardware.spec;
+  const int team = choice.team();
+  const bool within_nodes = std::min(node.gpus, node.scale_up_domain) % team == 0 && node.gpus % team == 0;
+  const bool alike = plain_ && choice.expert == 1 && (within_nodes || team % node.gpus == 0);
+  const double seconds = alike ? to_seconds(terms->device.back()) : terms->kernels_s;
+  const double share = static_cast<double>(team) / choice.micro_batch;
+  return {{seconds * share, terms->energy_j * share}, choice, layers};
+}
+
+// The fastest choice and the choice of least energy need not be the same.
+ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& sizes) {
+  OfSizes out{{kNone, kNone}, {}};
+  for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
+    const PerSequence& with = out.with.emplace_back(of_blocks(job, choice)).rate;
+    out.any.seconds = std::min(out.any.seconds, with.seconds);
+    out.any.joules = std::min(out.any.joules, with.joules);
+  }
+  return out;
+}
+
+// Returns the bounds of each type that is used.
+const ClusterBound::Types& ClusterBound::of_types(const NodeCounts& counts) {
+  std::vector<bool> used;
+  for (const int count : counts) used.push_back(count > 0);
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] = of_types_.try_emplace(used);
+  for (std::size_t type = 0; is_new && type < counts.size(); ++type) {
+    if (used[type]) known->second.push_back(&of_type(counts, type));
+  }
+  return known->second;
+}
+
+// Returns the bounds of a type, on nodes of the type that lie before all others.
+ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_t type) {
+  std::vector<NodeAllotment> nodes;
+  nodes.emplace_back(job_.cluster.groups()[type]);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0 && i != type) nodes.emplace_back(job_.cluster.groups()[i]);
+  }
+  Job job = job_;
+  job.cluster = Cluster(std::move(nodes), job_.cluster.fabric());
+  const auto [known, is_new] =
+      of_type_.try_emplace({StageHardware(job.cluster.groups().front().hardware.spec), BlockHardware(job)});
+  OfType& out = known->second;
+  if (!is_new) return out;
+  try {
+    out.job = std::make_shared<const Job>(job);
+    rate(out, job);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    out = {{kNone, kNone}, {}, error.message(), nullptr, {kNone, kNone}, {}};
+  }
+  return out;
+}
+
+void ClusterBound::rate(OfType& out, const Job& job) {
+  const GpuSpec& gpu = job.cluster.groups().front().hardware.gpu;
+  if (!can_train(gpu, job)) fail_infeasible({}, gpu.title + " cannot compute in " + job.training.precision);
+  out.any = out.any_shape = {kNone, kNone};
+  for (const Strategy& sizes : group_sizes(space_)) {
+    const OfSizes& in = out.in[sizes_of(sizes)] = of_sizes(job, sizes);
+    out.any.seconds = std::min(out.any.seconds, in.any.seconds);
+    out.any.joules = std::min(out.any.joules, in.any.joules);
+    if (space_.stages != StageShapes::by_type || sizes.context > 1) continue;
+    const PerSequence shaped = of_any_shape(job, sizes);
+    out.any_shape.seconds = std::min(out.any_shape.seconds, shaped.seconds);
+    out.any_shape.joules = std::min(out.any_shape.joules, shaped.joules);
+  }
+}
+
+// A replica may have any number of a microbatch's sequences that divides the batch.
+ClusterBound::PerSequence ClusterBound::of_any_shape(const Job& job, const Strategy& sizes) {
+  StrategySpace space = space_;
+  const int fewest = *std::min_element(space.micro_batch.begin(), space.micro_batch.end());
+  space.micro_batch.clear();
+  for (int sequences = fewest; sequences <= job_.training.global_batch; ++sequences) {
+    if (job_.training.global_batch % sequences == 0) space.micro_batch.push_back(sequences);
+  }
+  PerSequence out{kNone, kNone};
+  for (const Strategy& choice : block_choices(space, sizes, job_.framework)) {
+    const PerSequence with = of_blocks(job, choice).rate;
+    out.seconds = std::min(out.seconds, with.seconds);
+    out.joules = std::min(out.joules, with.joules);
+  }
+  return out;
+}
+
+std::vector<LeftOut> ClusterBound::left_out() {
+  const std::lock_guard lock(mutex_);
+  std::vector<LeftOut> out;
+  for (const auto& [key, type] : of_type_) {
+    const bool known = !out.empty() && out.back().nodes == key.first.node;
+    if (!type.reason.empty() && !known) out.push_back({key.first.node, type.reason});
+  }
+  return out;
+}
+
+template <typename Pick>
+ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pick) {
+  std::vector<Share> shares;
+  auto type = of_types(counts).begin();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const NodeGroup& group = job_.cluster.groups()[i];
+    shares.push_back({static_cast<double>(counts[i]) * group.hardware.spec.gpus, pick(**type++)});
+  }
+  return least_of(shares);
+}
+
+// Returns the least if the sequences could be divided at will.
+ClusterBound::Least ClusterBound::least_of(std::span<const Share> shares) const {
+  const auto sequences = static_cast<double>(job_.training.global_batch);
+  Least out;
+  double sequences_per_s = 0;
+  for (const auto& [gpus, best] : shares) {
+    if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
+    out.types.push_back({gpus / best.seconds, best.joules});
+    sequences_per_s += gpus / best.seconds;
+  }
+  constexpr double rounding = 1 - 1e-9;
+  merge_alike(out.types);
+  out.seconds = sequences / sequences_per_s * rounding;
+  out.working_j = least_energy(out.types, sequences, 0, 0) * rounding;
+  return out;
+}
+
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
+  if (space_.stages == StageShapes::fixed) return least_of_fixed(counts);
+  const bool shaped = space_.stages == StageShapes::by_type && types_of(counts) > 1;
+  return with(counts, [&](const OfType& type) {
+    if (!shaped) return type.any;
+    return PerSequence{std::min(type.any.seconds, type.any_shape.seconds),
+                       std::min(type.any.joules, type.any_shape.joules)};
+  });
+}
+
+LayoutShape ClusterBound::shape_of(const Strategy& layout, const Strategy& choice) const {
+  LayoutShape shape;
+  shape.stages = layout.pipeline;
+  shape.replicas = layout.data;
+  shape.microbatches = static_cast<double>(job_.training.global_batch) / choice.micro_batch;
+  shape.layers = job_.model.layers;
+  shape.max_chunks = space_.max_chunks(job_.model.layers, layout.pipeline);
+  shape.even_chunks = shape.max_chunks == 1 || space_.uneven_end_chunks == 0;
+  return shape;
+}
+
+// Returns no teams if the blocks do not run on some type.
+std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const Types& types, const Strategy& layout,
+                                                std::size_t choice) const {
+  std::vector<TeamsOfType> out;
+  auto type = types.begin();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const OfBlocks& with = (*type++)->in.at(sizes_of(layout)).with[choice];
+    if (!with.layers) return {};
+    const NodeHardware& hardware = job_.cluster.groups()[i].hardware;
+    const int team = layout.team();
+    const double gpus = static_cast<double>(counts[i]) * hardware.spec.gpus;
+    out.push_back({gpus / team, with.rate.seconds * with.choice.micro_batch / team,
+                   usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes});
+  }
+  return out;
+}
+
+LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout) {
+  const bool gathers = gathers_in_passes(job_.framework, blocks.choice.zero);
+  const double kept = min_kept(blocks.choice, *blocks.layers, loops_);
+  const std::tuple key(sizes_of(layout), gathers, layout.data);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = states_of_layers_.find(key); known != states_of_layers_.end()) return {known->second, kept};
+  }
+  Job job = job_;
+  job.strategy = blocks.choice;
+  job.strategy.pipeline = layout.pipeline;
+  job.strategy.data = layout.data;
+  const double state = min_state(job, *blocks.layers, states_[gathers ? 1 : 0]);
+  const std::lock_guard lock(mutex_);
+  states_of_layers_.emplace(key, state);
+  return {state, kept};
+}
+
+bool ClusterBound::may_fit(std::span<const TeamsOfType> teams, const OfBlocks& blocks, const Strategy& layout) {
+  return layers_may_fit(teams, shape_of(layout, blocks.choice), bytes_of(blocks, layout));
+}
+
+bool ClusterBound::may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  if (!layout.stages.empty()) {
+    const Strategy blocks = block_choices(space_, layout, job_.framework)[choice];
+    const auto stages = shaped_stages(counts, blocks);
+    return !stages || shaped_may_fit(*stages, blocks);
+  }
+  const Types& types = of_types(counts);
+  const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
+  return teams.empty() || may_fit(teams, types.front()->in.at(sizes_of(layout)).with[choice], layout);
+}
+
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
+  if (!layout.stages.empty()) return least_shaped(counts, layout);
+  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
+  if (!loops_ || !std::isfinite(out.seconds)) return out;
+  const Types& types = of_types(counts);
+  const std::vector<OfBlocks>& choices = types.front()->in.at(sizes_of(layout)).with;
+  double any = kNone;
+  double fitting = kNone;
+  for (std::size_t choice = 0; choice < choices.size(); ++choice) {
+    const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
+    if (teams.empty()) continue;
+    const double seconds = least_seconds(teams, shape_of(layout, choices[choice].choice));
+    any = std::min(any, seconds);
+    if (seconds < fitting && may_fit(teams, choices[choice], layout)) fitting = seconds;
+  }
+  out.seconds = std::max(out.seconds, std::isfinite(fitting) ? fitting : any);
+  return out;
+}
+
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  if (!layout.stages.empty()) {
+    const Strategy blocks = block_choices(space_, layout, job_.framework)[choice];
+    const auto stages = shaped_stages(counts, blocks);
+    return stages ? least_shaped(*stages, blocks) : Least{kNone, 0, {}};
+  }
+  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice].rate; });
+  if (!loops_ || !std::isfinite(out.seconds)) return out;
+  const Types& types = of_types(counts);
+  const Strategy& blocks = types.front()->in.at(sizes_of(layout)).with[choice].choice;
+  out.seconds = std::max(out.seconds, least_seconds(teams_of(counts, types, layout, choice), shape_of(layout, blocks)));
+  return out;
+}
+
+// Returns the better of the layouts, which differ in how experts are divided.
+ClusterBound::Least ClusterBound::least_of_fixed(const NodeCounts& counts) {
+  Least out{kNone, kNone, {}};
+  for (const Strategy& layout : layouts(space_, job_.cluster)) {
+    Least of = least_shaped(counts, layout);
+    if (!std::isfinite(of.seconds)) continue;
+    out.seconds = std::min(out.seconds, of.seconds);
+    out.working_j = std::min(out.working_j, of.working_j);
+  }
+  return out;
+}
+
+std::vector<StagesOfType> ClusterBound::stages_of(const NodeCounts& counts, const Strategy& layout) const {
+  std::vector<std::int64_t> gpus;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) gpus.push_back(std::int64_t{counts[i]} * job_.cluster.groups()[i].hardware.spec.gpus);
+  }
+  return stages_by_type(layout, gpus);
+}
+
+// `choice`: the strategy as one stage of the type sees it.
+const ClusterBound::OfBlocks& ClusterBound::blocks_of_shape(OfType& type, const Strategy& choice) {
+  Strategy alone = choice;
+  alone.stages.clear();
+  alone.data = alone.expert_span().data;
+  const BlockFields key(alone);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = type.shaped.find(key); known != type.shaped.end()) return known->second;
+  }
+  OfBlocks made = type.job ? of_blocks(*type.job, alone) : OfBlocks{{kNone, kNone}, alone, nullptr};
+  const std::lock_guard lock(mutex_);
+  return type.shaped.emplace(key, std::move(made)).first->second;
+}
+
+// Returns nothing if a microbatch cannot be divided, or if a stage does not run on its type.
+std::optional<std::vector<ClusterBound::ShapedStages>> ClusterBound::shaped_stages(const NodeCounts& counts,
+                                                                                   const Strategy& choice) {
+  const std::int64_t sequences = std::int64_t{choice.micro_batch} * choice.data;  // of a microbatch
+  if (job_.training.global_batch % sequences != 0) return std::nullopt;
+  const Types& types = of_types(counts);
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) used.push_back(i);
+  }
+  std::vector<ShapedStages> out;
+  int stage = 0;
+  for (const StagesOfType& of : stages_of(counts, choice)) {
+    if (sequences % of.shape.data != 0) return std::nullopt;
+    const OfBlocks& blocks = blocks_of_shape(*types[of.type], choice.at(stage));
+    if (!blocks.layers) return std::nullopt;
+    const NodeHardware& hardware = job_.cluster.groups()[used[of.type]].hardware;
+    const double gpus = static_cast<double>(of.shape.tensor) * of.shape.data;
+    out.push_back({of,
+                   &blocks,
+                   {static_cast<double>(of.stages), blocks.rate.seconds * static_cast<double>(sequences) / gpus,
+                    usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes}});
+    stage += of.stages;
+  }
+  return out;
+}
+
+// A microbatch belongs to all replicas of such stages, which take turns with no others.
+LayoutShape ClusterBound::shape_of_shaped(const Strategy& choice) const {
+  LayoutShape shape = shape_of(choice, choice);
+  shape.replicas = 1;
+  shape.microbatches = static_cast<double>(job_.training.global_batch) / choice.micro_batch / choice.data;
+  shape.max_chunks = 1;
+  shape.even_chunks = true;
+  return shape;
+}
+
+// The order of the types is open: each type is counted as if it were last, where the fewest microbatches are in flight.
+bool ClusterBound::shaped_may_fit(std::span<const ShapedStages> stages, const Strategy& choice) {
+  const LayoutShape shape = shape_of_shaped(choice);
+  double layers = 0;
+  int before = 0;
+  for (const ShapedStages& of : stages) {
+    const LayerBytes bytes = bytes_of(*of.blocks, choice.at(before));
+    before += of.of.stages;
+    for (int behind = 0; behind < of.of.stages; ++behind) {
+      const double in_flight = std::min(shape.microbatches, static_cast<double>(behind + 1));
+      layers += std::max(0.0, of.teams.usable_bytes) / (bytes.state + in_flight * bytes.kept);
+    }
+  }
+  return layers >= static_cast<double>(shape.layers) * kRounding;
+}
+
+ClusterBound::Least ClusterBound::least_shaped(std::span<const ShapedStages> stages, const Strategy& choice) const {
+  std::vector<Share> shares;
+  std::vector<TeamsOfType> teams;
+  for (const ShapedStages& of : stages) {
+    shares.push_back({of.teams.teams * of.of.shape.tensor * of.of.shape.data, of.blocks->rate});
+    teams.push_back(of.teams);
+  }
+  Least out = least_of(shares);
+  if (loops_) out.seconds = std::max(out.seconds, least_seconds(teams, shape_of_shaped(choice)));
+  return out;
+}
+
+// Returns the least with the best choice of blocks among those that may fit, and with the best of all choices on each
+// type.
+ClusterBound::Least ClusterBound::least_shaped(const NodeCounts& counts, const Strategy& layout) {
+  std::vector<Share> shares;
+  double any = kNone;
+  double fitting = kNone;
+  for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
+    const auto stages = shaped_stages(counts, choice);
+    if (!stages) continue;
+    shares.resize(stages->size(), {0, {kNone, kNone}});
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const ShapedStages& of = (*stages)[i];
+      shares[i].gpus = of.teams.teams * of.of.shape.tensor * of.of.shape.data;
+      shares[i].best.seconds = std::min(shares[i].best.seconds, of.blocks->rate.seconds);
+      shares[i].best.joules = std::min(shares[i].best.joules, of.blocks->rate.joules);
+    }
+    const double seconds = least_shaped(*stages, choice).seconds;
+    any = std::min(any, seconds);
+    if (seconds < fitting && shaped_may_fit(*stages, choice)) fitting = seconds;
+  }
+  if (shares.empty()) return {kNone, 0, {}};
+  Least out = least_of(shares);
+  out.seconds = std::max(out.seconds, std::isfinite(fitting) ? fitting : any);
+  return out;
+}
+
+}  // namespace mirfak

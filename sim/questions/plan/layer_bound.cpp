@@ -1,0 +1,229 @@
+#include "plan/layer_bound.hpp"
+
+#include "cost/power_limit.hpp"
+#include "program/settled_clock.hpp"
+#include "program/sharded_state.hpp"
+#include "program/stage_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+Picoseconds kernels(const Body& body) {
+  Picoseconds sum = 0;
+  for (const BodyStep& step : body.steps) sum += step.stream == StreamKind::compute ? step.device : 0;
+  return sum;
+}
+
+// Returns the time of some of a body's kernels, without the time that these kernels wait.
+Picoseconds kernels(const Body& body, const std::vector<bool>& some) {
+  Picoseconds sum = 0;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const BodyStep& step = body.steps[i];
+    sum += some[i] && step.stream == StreamKind::compute ? step.device - step.held : 0;
+  }
+  return sum;
+}
+
+Picoseconds device(const BlockBodies& bodies) { return bodies.folded_forward.device + bodies.folded_backward.device; }
+
+}  // namespace
+
+// Nodes without a limit need more energy the higher they settle, up to the clock to which they are set. If they settle
+// at s above that clock, the part of the draw that depends on the clock changes as s^x / D(s), with D the draw of
+// clock_power, and the other part as 1 / D(s) (energy_above_waiting_j). The latter falls; the former rises and then
+// falls, so it is least at one of its ends. This holds for the whole draw of kernels, waiting included; kernels are
+// busy no longer than the passes take.
+EnergyRange::EnergyRange(const NodeHardware& node, double limit, double lowest, double highest)
+    : blocked_w_(node.gpu.blocked_w.value), set_(limit < highest) {
+  const auto draw = [&](double clock) { return std::pow(clock, kPowerExponent) / node.gpu.clock_power.draw(clock); };
+  if (set_) share_ = std::min(1.0, draw(std::max(lowest, limit)) / draw(highest));
+}
+
+double EnergyRange::least(const BlockBodies& at_lowest, const BlockBodies& at_highest) const {
+  const double lowest_j = at_lowest.folded_forward.energy_j + at_lowest.folded_backward.energy_j;
+  if (!set_) return lowest_j;
+  const FoldedBody& forward = at_highest.folded_forward;
+  const FoldedBody& backward = at_highest.folded_backward;
+  const double waiting_j = blocked_w_ * to_seconds(forward.device + backward.device);
+  return std::min(lowest_j, share_ * (forward.energy_j + backward.energy_j) - (1 - share_) * waiting_j);
+}
+
+LayerBound::LayerBound(const Job& job) {
+  blocks_.all.emplace_back();
+  for (const JobLayer& kind : job_layers(job)) blocks_.all.push_back(shard_kept_layer(job, kind));
+  blocks_.all.emplace_back();
+  for (const LayerBlocks& layer : layer_blocks(job, blocks_)) layers_.push_back(layer.kept);
+}
+
+std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs,
+                                                        const EnergyAsked& energy) {
+  const PricePlace place(costs, costs.hardware->hardware.clock_limit());
+  const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
+  const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
+  const std::tuple key(place, recomputed, energy);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  }
+  // Prediction modules have kernels of their own, so the energy of jobs with such modules is not bounded.
+  const bool says_energy = energy.any && job.model.prediction_layers == 0;
+  const std::vector<Span> spans = highest_clocks(job, costs, *clocks);
+  Terms terms = price(job, costs, spans);
+  if (says_energy) {
+    const double lowest = lowest_clock(job, costs, *clocks);
+    double highest = lowest;
+    for (const Span& span : spans) highest = std::max(highest, span.clock);
+    terms.energy_j = least_over(energy, costs.hardware->hardware.clock_limit(),
+                                [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
+  }
+  auto made = std::make_shared<const Terms>(std::move(terms));
+  const std::lock_guard lock(mutex_);
+  return known_.emplace(key, std::move(made)).first->second;
+}
+
+std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const StageCosts& costs,
+                                                          const PricePlace& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = clocks_.find(place); known != clocks_.end()) return known->second;
+  }
+  auto made = std::make_shared<Clocks>();
+  StageCosts unclocked = costs;
+  made->bodies = price_kinds(job, unclocked, 1, 1);
+  const std::lock_guard lock(mutex_);
+  return clocks_.emplace(place, std::move(made)).first->second;
+}
+
+// A mix of layers settles no lower than the lowest of the clocks at which each layer would settle alone.
+double LayerBound::lowest_clock(const Job& job, const StageCosts& costs, const Clocks& clocks) const {
+  double lowest = 1;
+  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
+    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
+    lowest = std::min(lowest, lowest_settled_clock(clocks.bodies[kind], costs.hardware->hardware.gpu, again));
+  }
+  return lowest;
+}
+
+std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks) {
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
+  if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
+  const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = clocks.highest.find(recomputed); known != clocks.highest.end()) return known->second;
+  }
+  const std::vector<Span> spans = spans_of(job, gpu, clocks);
+  const std::lock_guard lock(mutex_);
+  return clocks.highest.emplace(recomputed, spans).first->second;
+}
+
+// A mix of layers settles between the clocks at which each layer would settle alone. If there are several kinds of
+// layers, any share of each kind may be recomputed.
+std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const {
+  constexpr int kSpans = 8;
+  const bool waits = std::any_of(clocks.bodies.begin(), clocks.bodies.end(), [](const BlockBodies& bodies) {
+    return bodies.folded_forward.host_waits() || bodies.folded_backward.host_waits();
+  });
+  const auto highest = [&](std::size_t kind, double from, double to) {
+    return highest_settled_clock(clocks.bodies[kind], gpu,
+                                 {steps_run_again(job, blocks_.all[kind + 1]), from, to, waits});
+  };
+  if (clocks.bodies.size() > 1) {
+    double of_all = 0;
+    for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) of_all = std::max(of_all, highest(kind, 0, 1));
+    return {{0, of_all}};
+  }
+  std::vector<Span> spans;
+  for (int i = 0; i < kSpans; ++i) {
+    const double from = static_cast<double>(i) / kSpans;
+    const double clock = highest(0, from, static_cast<double>(i + 1) / kSpans);
+    // More work takes longer at an equal clock.
+    if (spans.empty() || clock > spans.back().clock) spans.push_back({from, clock});
+  }
+  return spans;
+}
+
+// Returns the bodies of every kind of layer at a clock.
+std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const {
+  costs.kernels.set_clock_share(clock, limit);
+  std::vector<BlockBodies> out;
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    out.push_back(price_block(job, blocks_.all[kind], costs));
+  }
+  return out;
+}
+
+// Adds the times of layers at some clock, with this share of them recomputed: the shorter of old and new times stays.
+void LayerBound::add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const {
+  const auto again = [&](std::size_t kind) {
+    const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1]);
+    return static_cast<Picoseconds>(share * static_cast<double>(kernels(bodies[kind].forward, steps)));
+  };
+  std::vector<Picoseconds> of_kind;
+  std::vector<double> kernels_of_kind;
+  for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
+    const Picoseconds more = share > 0 ? again(kind) : 0;
+    of_kind.push_back(device(bodies[kind]) + more);
+    kernels_of_kind.push_back(to_seconds(kernels(bodies[kind].forward) + kernels(bodies[kind].backward) + more));
+  }
+  Terms here;
+  if (bodies.size() == 1) here.of_each = of_kind.front();
+  here.device.push_back(0);
+  for (const BlockId layer : layers_) {
+    const auto kind = static_cast<std::size_t>(layer - 1);
+    here.device.push_back(here.device.back() + of_kind[kind]);
+    here.kernels_s += kernels_of_kind[kind];
+  }
+  const bool first = out.device.empty();
+  out.kernels_s = first ? here.kernels_s : std::min(out.kernels_s, here.kernels_s);
+  if (!first && out.device.back() <= here.device.back()) return;
+  out.of_each = here.of_each;
+  out.device = std::move(here.device);
+}
+
+LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const {
+  Terms out;
+  const double limit = costs.hardware->hardware.clock_limit();
+  for (const Span& span : spans) add_times(job, price_kinds(job, costs, span.clock, limit), span.share, out);
+  return out;
+}
+
+double LayerBound::least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const {
+  const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
+  const std::vector<BlockBodies> at_lowest = price_kinds(job, costs, lowest, limit);
+  const std::vector<BlockBodies> at_highest = price_kinds(job, costs, highest, limit);
+  double energy_j = 0;
+  for (const BlockId layer : layers_) {
+    const auto kind = static_cast<std::size_t>(layer - 1);
+    energy_j += range.least(at_lowest[kind], at_highest[kind]);
+  }
+  return energy_j;
+}
+
+double LayerBound::min_state(const Job& job) const {
+  double min = std::numeric_limits<double>::infinity();
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    ChunkPlan one;
+    one.append(static_cast<BlockId>(kind));
+    const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
+    const bool always_there = !job.framework.memory.frees_gradients;
+    min = std::min(min, state.parameters + (always_there ? state.gradients : 0) + state.optimizer);
+  }
+  return min;
+}
+
+double LayerBound::min_kept() const {
+  double min = std::numeric_limits<double>::infinity();
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    min = std::min(min, blocks_.all[kind].kept_bytes);
+  }
+  return min;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "program/blocks_of_job.hpp"
+#include "program/body_cache.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+// Request for bounds of energy, and the clocks for which they hold.
+struct EnergyAsked {
+  bool any = false;
+  double lowest =
+      1;  // lowest clocks that may be set, as a share of the clocks that limit nodes (NodeHardware::clock_limit)
+
+  friend auto operator<=>(const EnergyAsked&, const EnergyAsked&) = default;
+};
+
+// Least energy of passes whose devices settle at a clock between two given ones, on nodes that may be limited to a
+// clock.
+class EnergyRange {
+ public:
+  EnergyRange(const NodeHardware& node, double limit, double lowest, double highest);
+  // Returns the least energy of both passes above that of waiting, from bodies priced at the two clocks and this limit.
+  double least(const BlockBodies& at_lowest, const BlockBodies& at_highest) const;
+
+ private:
+  double blocked_w_ = 0;
+  bool set_ = false;
+  double share_ = 1;
+};
+
+// Returns the least `energy_at(limit)` over the limits of clocks that are asked for. Between two limits a few percent
+// apart, energy is at most a thousandth below the lower of its two ends: near its minimum, where energy need not rise
+// with the clock, its relative change is about twice the square of the clock's.
+template <typename EnergyAt>
+double least_over(const EnergyAsked& asked, double limit, const EnergyAt& energy_at) {
+  constexpr double kBetween = 1 - 1e-3;
+  const double highest = energy_at(limit);
+  return asked.lowest == 1 ? highest : kBetween * std::min(highest, energy_at(limit * asked.lowest));
+}
+
+// Least time, energy and memory of the layers of a model, for any number of layers recomputed as the strategy says: a
+// lower bound for all strategies with such blocks, at far less work than pricing all blocks. May be used by several
+// threads at once.
+class LayerBound {
+ public:
+  // Terms of one device and one microbatch, forward and backward.
+  struct Terms {
+    std::vector<Picoseconds> device;  // sums over all layers before each layer, and over all layers
+    Picoseconds of_each = 0;          // time of each layer if all layers take equally long; else 0
+    double energy_j = 0;              // all layers, above that of waiting
+    double kernels_s = 0;             // all layers, compute stream alone
+
+    Picoseconds of(const LayerRange& layers) const {
+      const auto first = static_cast<std::size_t>(layers.first);
+      return device[first + static_cast<std::size_t>(layers.count)] - device[first];
+    }
+  };
+
+  explicit LayerBound(const Job& job);
+  // Returns the terms on a stage's hardware. `job`: a job for which these layers are sharded alike. Times are at the
+  // highest clock at which devices settle; energies are the least ones if `energy` asks for them, else 0.
+  std::shared_ptr<const Terms> on(const Job& job, const StageCosts& costs, const EnergyAsked& energy);
+  // Least bytes of parameters, gradients and optimizer state that a layer adds to its stage.
+  double min_state(const Job& job) const;
+  // Least bytes that a layer keeps of each microbatch for its backward pass.
+  double min_kept() const;
+
+ private:
+  // Parts of a layer that are recomputed: the kind of recomputation and the bits of its modules.
+  using Recomputed = std::pair<Recompute, unsigned long>;
+  // Highest clock if at least `share` of the layers is recomputed, and at most the share of the next span. The more
+  // layers are recomputed, the less a device may draw over all of them and the higher is its clock, but the more work
+  // there is.
+  struct Span {
+    double share = 0;
+    double clock = 1;
+  };
+  // Bodies of a place at the full clock, and the highest clocks that follow from them.
+  struct Clocks {
+    std::map<Recomputed, std::vector<Span>> highest;
+    std::vector<BlockBodies> bodies;  // for each kind of layer
+  };
+  std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const PricePlace& place);
+  double lowest_clock(const Job& job, const StageCosts& costs, const Clocks& clocks) const;
+  std::vector<Span> highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks);
+  std::vector<Span> spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const;
+  Terms price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const;
+  double least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const;
+  void add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const;
+  std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const;
+
+  // One block for each kind of layer; embedding and head are empty.
+  ShardedBlocks blocks_;
+  std::vector<BlockId> layers_;
+  std::mutex mutex_;
+  std::map<PricePlace, std::shared_ptr<Clocks>> clocks_;
+  std::map<std::tuple<PricePlace, Recomputed, EnergyAsked>, std::shared_ptr<const Terms>> known_;
+};
+
+}  // namespace mirfak

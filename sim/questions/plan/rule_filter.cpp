@@ -1,0 +1,72 @@
+#include "plan/rule_filter.hpp"
+
+#include "plan/branch.hpp"
+#include "strategy/rule_field_names.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// Returns the fields that a branch of the tree leaves open.
+RuleFieldSet open_fields() {
+  RuleFieldSet out;
+  for (const RuleField field : {rule_field("virtual_pipeline"), rule_field("schedule"), rule_field("recompute_layers"),
+                                rule_field("recompute_method"), rule_field("zero"), rule_field("overlap_grad_reduce"),
+                                rule_field("overlap_param_gather"), rule_field("offload_optimizer")}) {
+    out.set(static_cast<std::size_t>(field));
+  }
+  return out;
+}
+
+int gpus_per_node(const Cluster& cluster) {
+  int fewest = cluster.gpus();
+  for (const NodeGroup& group : cluster.groups()) fewest = std::min(fewest, group.hardware.spec.gpus);
+  return fewest;
+}
+
+}  // namespace
+
+RuleFilter::RuleFilter(const Job& job, const std::vector<RuleExpression>& rules) : job_(job) {
+  const RuleFieldSet open = open_fields();
+  for (const RuleExpression& rule : rules) ((rule.sources() & open).none() ? early_ : late_).push_back(&rule);
+}
+
+bool RuleFilter::hold(const std::vector<const RuleExpression*>& rules, const Strategy& strategy,
+                      const Cluster& cluster) const {
+  if (rules.empty()) return true;
+  const RuleFields fields =
+      read_rule_fields({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, gpus_per_node(cluster));
+  return std::all_of(rules.begin(), rules.end(), [&](const RuleExpression* rule) { return rule->holds(fields); });
+}
+
+bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster) const {
+  if (strategy.pipeline > job_.model.layers) return false;
+  // Any split of layers is allowed, over as many chunks as there are stages.
+  Strategy plain = strategy;
+  plain.virtual_pipeline = 1;
+  plain.schedule = Strategy().schedule;
+  plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
+  plain.layer_split.front() = static_cast<int>(job_.model.layers);
+  // Any state and any number of recomputed layers are allowed.
+  plain.recompute_layers = 0;
+  plain.recompute_method = RecomputeMethod::block;
+  StateChoice{plain.zero}.apply_to(plain);
+  // Any share of the microbatches is allowed if replicas may differ.
+  const std::int64_t count = job_.training.global_batch / plain.micro_batch;
+  if (cluster.groups().size() > 1 && plain.zero < 2 && plain.expert == 1 && count % plain.data != 0 &&
+      count > plain.data) {
+    plain.replica_microbatches.assign(static_cast<std::size_t>(plain.data), 1);
+    plain.replica_microbatches.front() += static_cast<int>(count) - plain.data;
+  }
+  return !first_violation({job_.model, job_.training, job_.framework, plain, cluster.gpus()}) &&
+         hold(early_, plain, cluster);
+}
+
+bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
+  return !first_violation({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}) &&
+         hold(late_, strategy, cluster);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "plan/search.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// Rules that strategies have to keep: those of strategy/rules.hpp and the user's. Each rule is checked as early in the
+// tree as the fields that it reads are known.
+class RuleFilter {
+ public:
+  RuleFilter(const Job& job, const std::vector<RuleExpression>& rules);
+
+  // Returns false if layout and blocks break a rule, whatever the split of layers and the state.
+  bool allows_branch(const Strategy& strategy, const Cluster& cluster) const;
+  // Returns true if a strategy of an allowed branch keeps all rules.
+  bool allows(const Strategy& strategy, const Cluster& cluster) const;
+
+ private:
+  bool hold(const std::vector<const RuleExpression*>& rules, const Strategy& strategy, const Cluster& cluster) const;
+
+  const Job& job_;
+  std::vector<const RuleExpression*> early_;
+  std::vector<const RuleExpression*> late_;
+};
+
+}  // namespace mirfak

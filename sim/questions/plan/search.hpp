@@ -1,0 +1,116 @@
+#pragma once
+
+#include "plan/strategy_space.hpp"
+#include "program/job.hpp"
+#include "strategy/rule_expression.hpp"
+#include "training/expected_finish.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// `finish` is the expected end of the whole training, failures and checkpoints included.
+enum class SearchObjective { time, cost, energy, pareto, finish };
+const std::vector<std::string>& search_objective_names();  // in the order of the enumeration
+
+// Goal of a search and the space that it looks through.
+struct SearchSpec {
+  StrategySpace space;
+  std::vector<RuleExpression> rules;  // rules of the user, in addition to strategy/rules.hpp
+  SearchObjective objective = SearchObjective::time;
+  // Expected end of a training on these nodes; only for the objective `finish`.
+  std::function<ExpectedFinish(const Cluster&)> finish;
+  int top = 10;  // layouts to find; the Pareto set is found whole
+
+  // Part of the job's cluster to use: all of it or, if true, any number of nodes of each type up to the existing
+  // number.
+  bool any_count = false;
+  std::vector<int> node_counts;  // numbers of nodes to try if any_count; empty: powers of two and the existing number
+  bool mixed = true;             // one job may have several node types
+
+  double deadline_s = 0;  // longest iteration; 0: none
+  double budget_usd = 0;  // dearest iteration; 0: none
+  // Cap on the average power of all GPUs over an iteration; 0: none. Strategies that draw more run at lower clocks
+  // (clock_choices).
+  double power_cap_w = 0;
+  double headroom = 0.05;   // share of each memory to keep free, in [0, 1), as needs are predictions
+  double tolerance = 0;     // share by which a missed strategy may be better than the last found; 0: exact search
+  bool exhaustive = false;  // simulate all that fits in memory, to check bounds
+};
+
+// Energy at the clocks that need least energy (energy/frontier.hpp).
+struct PlannedEnergy {
+  double energy_j = 0;      // iteration as long as at the highest clocks
+  double t_star_s = 0;      // length of the iteration that needs least energy
+  double min_energy_j = 0;  // energy of that iteration
+};
+
+// Number of variants to list for each layout. Strategies of one layout have the same sizes of groups on the same nodes:
+// tensor, context, pipeline, data, expert and expert-tensor parallelism. All but the best strategy of a layout are its
+// variants.
+constexpr std::size_t kMaxVariants = 3;
+
+// A strategy with the figures of the engine.
+struct FoundStrategy {
+  Job job;  // on the nodes that the strategy uses, in the order of ranks
+  double iteration_time_s = 0;
+  double cost_usd = 0;                   // 0: no price is known
+  double energy_j = 0;                   // at the highest clocks
+  std::optional<PlannedEnergy> planned;  // for a Pareto set, if the replicas of each stage are alike
+  // Next best strategies of the same layout, best first, that are better than the last layout found if as many layouts
+  // were found as asked for; none for a Pareto set. Variants have no variants.
+  std::vector<FoundStrategy> variants;
+  double finish_s = 0;  // expected end of the whole training; 0: it was not asked for
+};
+
+// Number of strategies left after a step of the search, and the processor time of the step. A strategy is dropped by
+// the first step that can exclude it, so a strategy that could not be among the results may never have been checked for
+// memory.
+struct FunnelStep {
+  std::string_view name;
+  std::int64_t count = 0;
+  double time_s = 0;
+};
+
+// A type of nodes on which nothing of the space runs.
+struct LeftOut {
+  std::string nodes;
+  std::string reason;
+};
+
+struct SearchResult {
+  std::vector<FoundStrategy> strategies;  // the best of each layout, best first; of a Pareto set, fastest first
+  std::vector<FunnelStep> funnel;
+  // Bytes beyond the headroom that are missing on the fullest stage of the nearest strategy among those that do not fit
+  // in memory; 0: none.
+  double min_shortage_bytes = 0;
+  // Largest headroom, below the one asked for, at which one of these strategies would fit. Nothing: none fits even
+  // without headroom.
+  std::optional<double> headroom_that_fits;
+  std::vector<LeftOut> left_out;
+  bool complete = true;  // false: the search was stopped; the strategies are the best of those simulated so far
+  // Value of the objective (s, USD or J) that no strategy is below, for a stopped search that is not for a Pareto set.
+  std::optional<double> least_possible;
+};
+
+// Called now and then by the thread that started the search, with the numbers of strategies dealt with and of all.
+using SearchProgress = std::function<void(std::int64_t done, std::int64_t total)>;
+
+// Called now and then from the same thread as SearchProgress; returns true to stop the search and get what was found so
+// far. Empty: never stops.
+using SearchStop = std::function<bool()>;
+
+// Finds the best strategies to train the model of `job` on nodes of its cluster, exactly unless a tolerance is asked
+// for: the result equals that of simulating all strategies, whatever the number of threads. The job's own strategy does
+// not matter. If there are no strategies, none keeps the rules, fits in memory and is within the limits; the funnel
+// shows where they were lost. Error(infeasible) if all nodes are to be used and on some of them nothing runs.
+SearchResult search(const Job& job, const SearchSpec& spec, int threads = 0, const SearchProgress& progress = {},
+                    const SearchStop& stop = {});
+
+}  // namespace mirfak

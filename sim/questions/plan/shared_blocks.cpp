@@ -1,0 +1,88 @@
+#include "plan/shared_blocks.hpp"
+
+#include "plan/shaped_layouts.hpp"
+#include "program/data_parallel.hpp"
+#include "program/memory.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// Blocks depend on the number of replicas that experts lie on, and on whether there are more replicas, but not on how
+// many.
+int data_of_blocks(const Strategy& strategy) {
+  const int span = strategy.expert_span().data;
+  return strategy.data > span ? 2 * span : span;
+}
+
+// Returns a job as one stage sees it, without the other stages.
+Job of_one_shape(Job job) {
+  job.strategy.stages.clear();
+  return job;
+}
+
+// Prediction modules exist in one form only, so jobs of models with such modules that recompute nothing have blocks of
+// their own; all other jobs find kept layers next to recomputed ones.
+Job representative(Job job) {
+  Strategy& strategy = job.strategy;
+  const bool own = job.model.prediction_layers > 0;
+  if (strategy.recompute == Recompute::none && !own) strategy.recompute = Recompute::full;
+  strategy.recompute_layers = strategy.recompute == Recompute::none ? 0 : 1;
+  strategy.recompute_method = RecomputeMethod::block;
+  strategy.data = data_of_blocks(strategy);
+  return job;
+}
+
+}  // namespace
+
+BlockSet::BlockSet(const Job& job) : blocks(shard_blocks(job)), memory(memory_of_blocks(job, blocks)) {}
+
+SharedBlocks::Key SharedBlocks::key_of(const Job& job) {
+  return {BlockFields(job.strategy), BlockHardware(job), data_parallel_plan(job).gathers_in_passes()};
+}
+
+// Two threads that ask for equal blocks at once may both make them; only one result is used.
+template <typename Made>
+std::shared_ptr<Made> SharedBlocks::found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job) {
+  const Key key = key_of(job);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = known.find(key); found != known.end()) return found->second;
+  }
+  auto made = std::make_shared<Made>(job);
+  const std::lock_guard lock(mutex_);
+  return known.emplace(key, std::move(made)).first->second;
+}
+
+std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
+  Job all = representative(of_one_shape(job));
+  all.strategy.schedule = schedule_;
+  return found_or_made(sets_, all);
+}
+
+SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
+                                                   const std::vector<int>& hardware_of) {
+  const bool shaped = !job.strategy.stages.empty();
+  const std::tuple key(hardware_of, job.strategy.recompute, shaped);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  }
+  auto made = std::make_shared<const std::vector<PipelineChoice>>(
+      pipeline_choices(shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, job.strategy.recompute));
+  const std::lock_guard lock(mutex_);
+  return pipelines_.emplace(key, std::move(made)).first->second;
+}
+
+std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
+  Job kept = of_one_shape(job);
+  kept.strategy.recompute = Recompute::none;
+  kept.strategy.recompute_layers = 0;
+  kept.strategy.recompute_modules = Strategy().recompute_modules;
+  kept.strategy.data = data_of_blocks(job.strategy);
+  return found_or_made(layers_, kept);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "plan/layer_bound.hpp"
+#include "plan/pipeline_choice.hpp"
+#include "program/block_hardware.hpp"
+#include "program/block_memory.hpp"
+#include "program/blocks_of_job.hpp"
+#include "program/body_cache.hpp"
+#include "strategy/block_fields.hpp"
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+namespace mirfak {
+
+// Blocks that many strategies run, with the results that depend on nothing else. Each kind of layer exists in a
+// recomputed and a kept form.
+struct BlockSet {
+  explicit BlockSet(const Job& job);
+
+  ShardedBlocks blocks;
+  std::vector<BlockMemory> memory;  // by BlockId
+  BodyCache bodies{BodyCache::Keep::folds};
+};
+
+// Shards the blocks of a model once for all strategies that shard them alike. May be used by several threads at once.
+class SharedBlocks {
+ public:
+  // `schedule`: one that demands most of the blocks, among all schedules that use them
+  // (StrategySpace::demanding_schedule).
+  explicit SharedBlocks(ScheduleId schedule = kDefaultSchedule) : schedule_(schedule) {}
+
+  // Returns the blocks of `job`; if stages have shapes, `job` is as one stage sees it. All jobs must have the same
+  // model, training and framework.
+  std::shared_ptr<BlockSet> of(const Job& job);
+  // Returns the bound of the job's layers, without sharding the other blocks.
+  std::shared_ptr<LayerBound> layers_of(const Job& job);
+  // Returns pipeline_choices(), listed once for all layouts whose stages differ in the same way. All callers must have
+  // the same space.
+  using Pipelines = std::shared_ptr<const std::vector<PipelineChoice>>;
+  Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of);
+
+ private:
+  struct Key {
+    BlockFields fields;
+    BlockHardware hardware;
+    bool gathers_in_passes = false;
+
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  static Key key_of(const Job& job);
+  template <typename Made>
+  std::shared_ptr<Made> found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job);
+
+  ScheduleId schedule_;
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<BlockSet>> sets_;
+  std::map<Key, std::shared_ptr<LayerBound>> layers_;
+  std::map<std::tuple<std::vector<int>, Recompute, bool>, Pipelines> pipelines_;  // last key: stages have shapes
+};
+
+}  // namespace mirfak
