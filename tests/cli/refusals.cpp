@@ -1,6 +1,5 @@
-// What mirfak says to some three hundred inputs that it refuses, over all commands: it ends with the status for such
-// mistakes, prints no result, leaves no file behind, and says what the page refusals.md has, which people read as a
-// page.
+// Runs some seven hundred command lines that mirfak refuses, over all commands. Each ends with the status for such
+// mistakes, prints no result, leaves no file behind, and says what refusals.yaml has below it.
 
 #include "program.hpp"
 
@@ -11,8 +10,11 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string_view>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -51,16 +53,15 @@ std::string with_names(std::string text, const std::string& path, const std::str
   return text;
 }
 
-struct Page {
-  std::string text =
-      "# What mirfak says to what it refuses\n\n"
-      "Written by `tests/cli/refusals.cpp` from the lines of `refusals.yaml`; with `MIRFAK_WRITE_PAGES=1` in the "
-      "environment the "
-      "test writes it anew.\n";
-  std::size_t lines = 0;
+// What is said to each line, and the page of all messages.
+struct Refusals {
+  std::map<std::string, std::string> said;
+  std::string page = "# What mirfak says to what it refuses\n";
 };
 
-void refuse(const ScratchFolder& folder, const std::string& line, Page& page) {
+constexpr std::string_view kError = "mirfak: error: ";
+
+void refuse(const ScratchFolder& folder, const std::string& line, Refusals& refusals) {
   CAPTURE(line);
   const std::vector<std::string> before = folder.names();
   std::vector<std::string> words = words_of(line);
@@ -70,17 +71,38 @@ void refuse(const ScratchFolder& folder, const std::string& line, Page& page) {
   CHECK(finished.signal == 0);
   CHECK_MESSAGE((finished.status == 2 || finished.status == 3), finished.err);
   CHECK_MESSAGE(finished.out.empty(), finished.out);
-  CHECK(finished.err.starts_with("mirfak: error: "));
+  REQUIRE_MESSAGE(finished.err.starts_with(kError), finished.err);
   CHECK(folder.names() == before);
-  const std::string said = with_names(with_names(finished.err, folder.path().string(), "."), source_root(), "mirfak");
-  page.text += fmt::format("\n```text\n$ {}\n{}exit status {}\n```\n", line, said, finished.status);
-  ++page.lines;
+  const std::string text = with_names(with_names(finished.err, folder.path().string(), "."), source_root(), "mirfak");
+  refusals.page += fmt::format("\n```text\n$ {}\n{}exit status {}\n```\n", line, text, finished.status);
+  const bool is_new = refusals.said.emplace(line, text.substr(kError.size(), text.find('\n') - kError.size())).second;
+  CHECK_MESSAGE(is_new, "twice in refusals.yaml");
+}
+
+std::string without_blanks_before(const std::string& line) {
+  return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+}
+
+// refusals.yaml with what is said now below each command line.
+std::string rewritten(const std::string& text, const Refusals& refusals) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string words = without_blanks_before(line);
+    if (words.starts_with("> ")) continue;
+    out += line + "\n";
+    const auto found = refusals.said.find(words);
+    if (found == refusals.said.end()) continue;
+    out += fmt::format("{}> {}\n", line.substr(0, line.size() - words.size()), found->second);
+  }
+  return out;
 }
 
 }  // namespace
 
 TEST_CASE("what is refused, and in which words") {
-  const Document document = Document::from_file(kFolder + "refusals.yaml");
+  const std::string list = kFolder + "refusals.yaml";
+  const Document document = Document::from_file(list);
   Mapping root{Node(document)};
   const ScratchFolder folder;
   const Node files = root.require("files");
@@ -89,23 +111,31 @@ TEST_CASE("what is refused, and in which words") {
     std::filesystem::create_directories(path.parent_path());
     folder.write(file.key, file.value.scalar);
   }
-  Page page;
+  Refusals refusals;
+  std::map<std::string, std::string> expected;
   const Node commands = root.require("commands");
   for (const Value::Field& group : commands.value().fields) {
-    page.text += fmt::format("\n## {}\n", group.key);
+    refusals.page += fmt::format("\n## {}\n", group.key);
     std::istringstream lines(group.value.scalar);
-    for (std::string line; std::getline(lines, line);) refuse(folder, line, page);
+    std::string asked;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("> ")) {
+        expected[asked] = line.substr(2);
+        continue;
+      }
+      refuse(folder, asked = line, refusals);
+    }
   }
   root.finish();
-  CHECK(page.lines >= 300);
-  if (std::getenv("MIRFAK_WRITE_PAGES") != nullptr) std::ofstream(kFolder + "refusals.md") << page.text;
-  std::istringstream now(page.text);
-  std::istringstream before(read_text(kFolder + "refusals.md"));
-  std::string asked;
-  for (std::string line, expected; std::getline(now, line);) {
-    std::getline(before, expected);
-    if (line.starts_with("$ ")) asked = line;
-    INFO(asked, ": the page is another; MIRFAK_WRITE_PAGES=1 writes it anew, and the difference is to be read");
-    REQUIRE(line == expected);
+  CHECK(refusals.said.size() >= 600);
+  std::ofstream(program().parent_path() / "refusals.md") << refusals.page;
+  if (std::getenv("MIRFAK_WRITE_PAGES") != nullptr) {
+    const std::string before = read_text(list);
+    std::ofstream(list) << rewritten(before, refusals);
+    return;
+  }
+  for (const auto& [line, said] : refusals.said) {
+    INFO(line, ": MIRFAK_WRITE_PAGES=1 writes refusals.yaml anew, and the difference is to be read");
+    CHECK(said == expected[line]);
   }
 }
