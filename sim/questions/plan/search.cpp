@@ -1,8 +1,7 @@
-// Best-first branch and bound. The space is a tree: a branch has its layout and its blocks, a pipeline of the branch
-// also has its split of layers, and a strategy also has its state. Each node has a merit that none of its strategies is
-// below. A queue gives the most promising node; the standing decides which nodes cannot matter any more. Nodes are
-// taken out in fixed batches, worked on in parallel and put back in order, so the number of threads has no influence on
-// the result.
+// Best-first branch and bound over a tree: a branch has its layout and its blocks, a pipeline of the branch also has
+// its split of layers, a strategy also has its state. No strategy of a node is below the node's merit. A queue gives
+// the most promising node; the standing decides which nodes cannot matter any more. Nodes are taken out in fixed
+// batches, worked on in parallel and put back in order, so that results do not depend on the number of threads.
 
 #include "plan/search.hpp"
 
@@ -641,8 +640,7 @@ bool Search::stops() {
   return stopped_;
 }
 
-// Finds, after a search without results, how many bytes the best strategy lacks among the branches of which nothing
-// fits.
+// Finds the bytes that the best strategy lacks among branches of which nothing fits, after a search without results.
 void Search::look_for_least_shortage() {
   desperate_ = true;
   for (Node& node : set_aside_) {
