@@ -53,7 +53,7 @@ std::string with_names(std::string text, const std::string& path, const std::str
   return text;
 }
 
-// What is said to each line, and the page of all messages.
+// The first line of the message to each command line, and the page of all messages.
 struct Refusals {
   std::map<std::string, std::string> said;
   std::string page = "# What mirfak says to what it refuses\n";

@@ -111,8 +111,8 @@ TEST_CASE("one seed gives the same bits on any number of threads, another gives 
   }
 }
 
-// What each task has of its own stretches a pass behind the host's work in front of it, which is less the longer the
-// kernels take.
+// Jitter and sequence lengths stretch a pass after it is folded. The host's work before the pass, its lead, is shorter
+// the longer the kernels take, so a slower rank can make such a sample a little shorter.
 TEST_CASE("what is slower makes no sample shorter: to the last bit of what ranks draw, nearly of what tasks do") {
   const Job job = jobs().front();
   for (const bool of_tasks : {false, true}) {

@@ -253,8 +253,8 @@ TEST_CASE("one slow rank, and a slow port now and then, by passes or by operator
   });
 }
 
-// Where the program is small passes of unlike ranks are written in steps; else each ends when the slowest rank would
-// end that had all factors of its team.
+// Passes of unlike ranks are written in steps if the program stays small. In a larger program, a pass ends when it
+// would end on a rank with the largest factors of its team.
 TEST_CASE("many slow ranks, by passes or by operators: the same, or a little longer") {
   const std::vector<double> factors = {1, 1, 0.9, 1.05, 1.3, 2};
   std::size_t next = 0;
@@ -275,7 +275,7 @@ TEST_CASE("many slow ranks, by passes or by operators: the same, or a little lon
   CHECK(equal >= 36);
 }
 
-// But for passes in steps, or two beside each other, which samples stretch as a whole.
+// The two are equal but for passes in steps and pairs of passes, which samples stretch as a whole.
 TEST_CASE("the same factor stated for all ranks or drawn for the iteration: the same iteration") {
   for (const auto factor : {&TimeFactors::compute, &TimeFactors::communication, &TimeFactors::host}) {
     int equal = 0;

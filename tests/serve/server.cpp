@@ -34,7 +34,7 @@ HttpLimits short_limits() {
   return limits;
 }
 
-// What a test and the server's handlers tell each other.
+// Messages between a test and the server's handlers.
 struct Signals {
   std::atomic<int> given_up{0};
   std::atomic<bool> released{false};

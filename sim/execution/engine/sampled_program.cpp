@@ -46,6 +46,7 @@ SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, S
     : program_(program),
       perturbations_(cluster.perturbations()),
       together_(acting_together(program)),
+      fixed_(factors_of_ranks(program, cluster)),
       experts_(std::move(experts)),
       passes_(std::move(passes)) {
   for (const TaskClass& described : program.classes) {
@@ -63,9 +64,7 @@ SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, S
     shares_.push_back(shares);
   }
   for (const ProgramRank& rank : program.ranks) {
-    const auto number = static_cast<int>(rank.rank);
-    node_of_rank_.push_back(cluster.place_of(number).node);
-    fixed_.push_back(perturbations_.of(number));
+    node_of_rank_.push_back(cluster.place_of(static_cast<int>(rank.rank)).node);
     replica_count_ = std::max<std::size_t>(replica_count_, rank.data + 1);
   }
   for (const Group& group : program.groups) {
@@ -366,7 +365,7 @@ SampledProgram::Excess SampledProgram::excess(TaskId task, const SampledFactors&
   Excess out;
   const Factors by = factors_of(task, factors);
   out.rank.fill(program_.rank_of(task));
-  // What lengthens the host's work on a pass lies in the kernels and collectives, too.
+  // The kernels and collectives of a pass lengthen the host's work on it, too.
   const PassPart& part = pass_of_class_[program_.task_class[task]];
   const ClassId counted = part.pass == kNoPass
                               ? program_.task_class[task]

@@ -161,8 +161,8 @@ class SampledProgram {
   std::vector<std::size_t> first_place_;    // first place of each pass
   std::vector<std::size_t> place_in_plan_;  // index of each pass among those of its plan
   std::vector<std::vector<std::uint32_t>> ranks_of_place_;
-  std::vector<PassTaskTimes>
-      equal_passes_;             // of all samples, if nothing that passes are folded by is drawn; else empty
+  // Passes of every sample, if none of the factors that passes are folded with is drawn; else empty.
+  std::vector<PassTaskTimes> equal_passes_;
   std::vector<double> by_load_;  // by task: relative increase of its duration for each 1 that its load is above 1
 };
 

@@ -26,8 +26,6 @@ struct Clocks {
   Picoseconds host = 0;
 };
 
-BodyStepTimes times_of(const BodyStep& step) { return {step.device, step.held, step.host, step.host_behind}; }
-
 // Returns the time when each step ends; sets `clocks.host` to the time when the host is free again. Without
 // `host_waits` the host waits for nothing.
 template <class TimesOf>
@@ -38,7 +36,7 @@ std::vector<Picoseconds> ends(const Body& body, const TimesOf& times_of_step, Cl
   Picoseconds& host = clocks.host;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
-    const BodyStepTimes times = times_of_step(i);
+    const auto& times = times_of_step(i);
     if (host_waits && step.host_waits) host = std::max(host, free[static_cast<std::size_t>(StreamKind::compute)]);
     host += times.host;
     Picoseconds start = std::max(free[static_cast<std::size_t>(step.stream)], host);
@@ -146,11 +144,11 @@ FoldedBody fold_times(const Body& body, const ActivityFactors& factors) {
   std::vector<BodyStepTimes> times;
   times.reserve(body.steps.size());
   for (const BodyStep& step : body.steps) times.push_back(slowed_times(step, factors));
-  return fold_by(body, [&](std::size_t i) { return times[i]; }).body;
+  return fold_by(body, [&](std::size_t i) -> const BodyStepTimes& { return times[i]; }).body;
 }
 
 FoldedBody fold(const Body& body) {
-  FoldedTimes times = fold_by(body, [&](std::size_t i) { return times_of(body.steps[i]); });
+  FoldedTimes times = fold_by(body, [&](std::size_t i) -> const BodyStep& { return body.steps[i]; });
   FoldedBody& out = times.body;
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) out.kernels += step.device;

@@ -44,18 +44,14 @@ class SlowedBlocks {
 
 std::vector<PassTaskTimes> FoldedPassTimes::of(std::uint32_t plan, const ActivityFactors& factors) const {
   const StagePlan& of_plan = plans_[plan];
+  const Picoseconds pass_host = slowed(of_plan.pass_host, factors[static_cast<std::size_t>(Activity::host)]);
   SlowedBlocks blocks(of_plan, factors);
+  const auto fold_of = [&](BlockId block, Pass::Kind kind) -> const FoldedBody& { return blocks.of(block, kind); };
   std::vector<PassTaskTimes> out;
   for (const std::size_t i : of_plan_[plan]) {
     const FoldedPass& pass = passes_.all[i];
     const ChunkPlan& chunk = of_plan.chunks[static_cast<std::size_t>(pass.chunk)];
-    FoldedBody folded;
-    if (pass.first == 0) {
-      folded.host = folded.lead = slowed(of_plan.pass_host, factors[static_cast<std::size_t>(Activity::host)]);
-    }
-    for (int block = pass.first; block < pass.last; ++block) {
-      append(folded, blocks.of(chunk.in_pass(block, pass.kind), pass.kind));
-    }
+    FoldedBody folded = fold_blocks(chunk, pass.kind, pass.first, pass.last, pass_host, fold_of);
     if (!pass.around.steps.empty()) append(folded, fold_times(pass.around, factors));
     out.push_back(times_of(folded));
   }

@@ -114,6 +114,7 @@ class Lowering {
     return (uncut_.empty() ? work_ : uncut_)[teams_.index(stage, replica_class)];
   }
   void add_factors();
+  WrittenInSteps passes_to_write_in_steps() const;
   FoldedPasses folded_passes();
   // The work of a pass or part, which `select` selects, as the ranks of a replica run it.
   template <class Select>
@@ -206,24 +207,22 @@ void Lowering::add_factors() {
   const bool largest = !options_.factors.empty();
   const std::vector<RankFactors> of_ranks = largest ? options_.factors : factors_of_ranks(program_, job_.cluster);
   const bool ports = std::any_of(of_ranks.begin(), of_ranks.end(), [](const RankFactors& of) { return of.port != 1; });
-  std::vector<LeavesNode> leaves(of_ranks.size(), LeavesNode{});
-  if (ports && largest) {
-    RealGroups real(program_, job_, plans_, true);
-    leaves = exchanges_that_leave(program_, groups_, job_, &real);
-  } else if (ports) {
-    leaves = exchanges_that_leave(program_, groups_, job_, nullptr);
-  }
+  std::optional<RealGroups> real;
+  if (largest) real.emplace(program_, job_, plans_, true);
+  const std::vector<LeavesNode> leaves = ports ? exchanges_that_leave(program_, groups_, job_, real ? &*real : nullptr)
+                                               : std::vector<LeavesNode>(of_ranks.size(), LeavesNode{});
   std::vector<ActivityFactors> in_passes;
   for (std::size_t i = 0; i < of_ranks.size(); ++i) in_passes.push_back(factors_in_passes(of_ranks[i], leaves[i]));
+  perturbed_.emplace(program_, groups_, job_, blocks_, in_passes,
+                     largest ? WrittenInSteps::none : passes_to_write_in_steps());
+}
+
+WrittenInSteps Lowering::passes_to_write_in_steps() const {
   LoweringOptions in_steps = options_;
   in_steps.passes_in_steps = true;
   in_steps.steps_where_cut = false;
-  const bool small = !largest && expected_tasks(job_, plans_, in_steps) < kManyTasksInSteps;
-  const bool links = routes_of(job_.network()) != nullptr;
-  perturbed_.emplace(program_, groups_, job_, blocks_, in_passes,
-                     !small  ? WrittenInSteps::none
-                     : links ? WrittenInSteps::all
-                             : WrittenInSteps::unlike);
+  if (expected_tasks(job_, plans_, in_steps) >= kManyTasksInSteps) return WrittenInSteps::none;
+  return routes_of(job_.network()) != nullptr ? WrittenInSteps::all : WrittenInSteps::unlike;
 }
 
 FoldedPasses Lowering::folded_passes() {

@@ -26,7 +26,7 @@ bool folds(const Job& job);
 // divide the class. Error(infeasible) if a tensor and context team, or the replicas that divide experts among them, lie
 // on several types of nodes; and if a sharding group that does not contain all replicas has replicas of several
 // classes.
-// Where stages have shapes of their own, the replicas of each stage are one class, and the result has the replicas of
+// If stages have shapes of their own, the replicas of each stage are one class, and the result has the replicas of
 // the stage with most; Error(infeasible) if a stage lies on several types of nodes.
 std::vector<ReplicaClass> replica_classes(const Job& job);
 // The classes of the replicas of one stage.

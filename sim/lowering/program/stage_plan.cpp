@@ -255,12 +255,9 @@ FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
 }
 
 FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
-  FoldedBody out;
-  if (first == 0) out.host = out.lead = pass_host;
-  for (int i = first; i < last; ++i) {
-    append(out, folded_pass(bodies_of(chunk.in_pass(i, kind)), kind));
-  }
-  return out;
+  return fold_blocks(chunk, kind, first, last, pass_host, [&](BlockId block, Pass::Kind of) -> const FoldedBody& {
+    return folded_pass(bodies_of(block), of);
+  });
 }
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits) {

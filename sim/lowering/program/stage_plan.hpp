@@ -136,6 +136,17 @@ struct StagePlan : StageContents {
   FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
+// Folds the blocks [first, last) of a pass of a chunk; `fold_of(block, kind)` folds one. `pass_host`: the host's work
+// at the start of the pass.
+template <class FoldOf>
+FoldedBody fold_blocks(const ChunkPlan& chunk, Pass::Kind kind, int first, int last, Picoseconds pass_host,
+                       const FoldOf& fold_of) {
+  FoldedBody out;
+  if (first == 0) out.host = out.lead = pass_host;
+  for (int i = first; i < last; ++i) append(out, fold_of(chunk.in_pass(i, kind), kind));
+  return out;
+}
+
 // Plans all stages: one plan per stage and class of replicas, stage after stage, and class after class within a stage.
 // So the plan of class c on stage s of a job of C classes has index s * C + c. Plans on the same hardware share priced
 // bodies. `clock_limits`: for each plan, the share of the full clock that its devices are set to, unless their nodes

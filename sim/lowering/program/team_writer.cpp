@@ -1,7 +1,8 @@
 #include "program/team_writer.hpp"
 
-#include <algorithm>
 #include "base/cancellation.hpp"
+
+#include <algorithm>
 
 namespace mirfak {
 
