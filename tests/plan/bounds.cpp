@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <random>
 
 using namespace mirfak;
@@ -98,18 +98,18 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
   return space;
 }
 
-// The branch of a job's strategy; none: it cannot run.
-std::optional<Branch> branch_of(const Job& job, const StrategySpace& space, SharedBlocks& shared) {
+// The branch of a job's strategy, priced; null: it cannot run.
+std::unique_ptr<PricedBranch> branch_of(const Job& job, const StrategySpace& space, SharedBlocks& shared) {
   Strategy any_split = job.strategy;
   any_split.layer_split.assign(static_cast<std::size_t>(any_split.pipeline), 0);
   any_split.layer_split.front() = static_cast<int>(job.model.layers);
-  if (first_violation({job.model, job.training, job.framework, any_split, job.cluster.gpus()})) return std::nullopt;
+  if (first_violation({job.model, job.training, job.framework, any_split, job.cluster.gpus()})) return nullptr;
   try {
-    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space,
-                                 shared, EnergyAsked{.any = true});
+    Branch branch(std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space, shared, {.any = true});
+    return std::make_unique<PricedBranch>(ListedBranch(std::move(branch), space, shared), shared);
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
-    return std::nullopt;
+    return nullptr;
   }
 }
 
@@ -140,7 +140,8 @@ struct AllGaps {
   Gaps energy;
 };
 
-void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateChoice& state, AllGaps& gaps) {
+void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, const StateChoice& state,
+                    AllGaps& gaps) {
   Job job = branch.job();
   pipeline.apply_to(job.strategy, branch.layout().classes);
   state.apply_to(job.strategy);
@@ -166,8 +167,10 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
   gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(closer), score->energy_j);
 }
 
-void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
-  const std::vector<PipelineChoice> pipelines = branch.pipelines();
+void check_branch(const PricedBranch& branch, Dice& dice, AllGaps& gaps) {
+  std::vector<PipelineChoice> pipelines;
+  branch.visit_pipelines([](Picoseconds) { return true; },
+                         [&](const PipelineChoice& choice, std::size_t) { pipelines.push_back(choice); });
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const int zero = branch.job().strategy.zero;
@@ -189,11 +192,7 @@ AllGaps gaps_of(int jobs, Dice& dice, const std::function<Job(Dice&)>& random) {
     CAPTURE(job.framework.name);
     const StrategySpace space = pipelines_of(job, dice);
     SharedBlocks shared(space.demanding_schedule());
-    std::optional<Branch> branch = branch_of(job, space, shared);
-    if (!branch) continue;
-    branch->list(space, shared);
-    branch->price(shared);
-    check_branch(*branch, dice, gaps);
+    if (const auto branch = branch_of(job, space, shared)) check_branch(*branch, dice, gaps);
   }
   return gaps;
 }

@@ -1,6 +1,6 @@
 #include "alpa/stage_profile.hpp"
 
-#include "plan/branch.hpp"
+#include "plan/state_terms.hpp"
 #include "program/data_parallel.hpp"
 #include "program/job_layers.hpp"
 #include "program/optimizer_offload.hpp"

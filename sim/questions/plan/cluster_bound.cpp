@@ -1,8 +1,8 @@
 #include "plan/cluster_bound.hpp"
 
 #include "base/error.hpp"
-#include "plan/branch.hpp"
 #include "plan/layout.hpp"
+#include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/stage_plan.hpp"
@@ -226,7 +226,7 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
 
 LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout) {
   const bool gathers = gathers_in_passes(job_.framework, blocks.choice.zero);
-  const double kept = min_kept(blocks.choice, *blocks.layers, loops_);
+  const double kept = blocks.layers->min_kept(blocks.choice, loops_);
   const std::tuple key(sizes_of(layout), gathers, layout.data);
   {
     const std::lock_guard lock(mutex_);
@@ -236,7 +236,7 @@ LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout
   job.strategy = blocks.choice;
   job.strategy.pipeline = layout.pipeline;
   job.strategy.data = layout.data;
-  const double state = min_state(job, *blocks.layers, states_[gathers ? 1 : 0]);
+  const double state = blocks.layers->min_state(job, states_[gathers ? 1 : 0]);
   const std::lock_guard lock(mutex_);
   states_of_layers_.emplace(key, state);
   return {state, kept};

@@ -32,6 +32,8 @@ class ClusterBound {
   ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
                SharedBlocks& shared, const EnergyAsked& energy);
 
+  const EnergyAsked& energy() const { return energy_; }
+
   // Least time and energy of an iteration, in any layout or in one with given sizes of groups.
   struct Least {
     double seconds = 0;            // infinite: no choice of blocks runs on some of the nodes

@@ -14,7 +14,7 @@ Merit ClusterRates::least(double seconds, double working_j) const {
     const double never = std::numeric_limits<double>::infinity();
     seconds = std::max(seconds, left_w > 0 ? working_j * kRounding / left_w * kRounding : never);
   }
-  return {seconds, usd_per_s * seconds, (working_j + blocked_w * seconds) * kRounding, finish_at(seconds)};
+  return at(seconds, (working_j + blocked_w * seconds) * kRounding);
 }
 
 Merit ClusterRates::least(double seconds, double working_j, std::span<const WorkPlace> places, double units) const {

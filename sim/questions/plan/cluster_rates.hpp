@@ -18,6 +18,10 @@ struct ClusterRates {
   std::optional<ExpectedFinish> finish;  // end of a training; nothing: it is not asked for
 
   double finish_at(double seconds) const { return finish ? finish->at(seconds) : 0; }
+  // Returns the merit of an iteration.
+  Merit at(double seconds, double energy_j) const {
+    return {seconds, usd_per_s * seconds, energy_j, finish_at(seconds)};
+  }
   // Returns the least merit of an iteration that takes at least `seconds` and needs at least `working_j` above the
   // energy of waiting. Under a cap the time is at least such that (working_j + blocked_w t) / t <= cap_w. Infinite
   // seconds: the cap is never kept.

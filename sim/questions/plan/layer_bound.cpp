@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 namespace mirfak {
@@ -206,19 +207,25 @@ double LayerBound::least_energy(const Job& job, StageCosts costs, double lowest,
   return energy_j;
 }
 
-double LayerBound::min_state(const Job& job) const {
+double LayerBound::min_state(Job job, std::span<const StateChoice> choices) const {
   double min = std::numeric_limits<double>::infinity();
-  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
-    ChunkPlan one;
-    one.append(static_cast<BlockId>(kind));
-    const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
-    const bool always_there = !job.framework.memory.frees_gradients;
-    min = std::min(min, state.parameters + (always_there ? state.gradients : 0) + state.optimizer);
+  std::set<std::pair<int, double>> known;  // all that the bytes depend on
+  for (const StateChoice& choice : choices) {
+    if (!known.emplace(choice.zero, choice.offload_optimizer).second) continue;
+    choice.apply_to(job.strategy);
+    for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+      ChunkPlan one;
+      one.append(static_cast<BlockId>(kind));
+      const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
+      const bool always_there = !job.framework.memory.frees_gradients;
+      min = std::min(min, state.parameters + (always_there ? state.gradients : 0) + state.optimizer);
+    }
   }
   return min;
 }
 
-double LayerBound::min_kept() const {
+double LayerBound::min_kept(const Strategy& strategy, bool plain) const {
+  if (!plain || strategy.recompute != Recompute::none || strategy.offload_layers != 0) return 0;
   double min = std::numeric_limits<double>::infinity();
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
     min = std::min(min, blocks_.all[kind].kept_bytes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/state_choice.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
 #include "strategy/rules.hpp"
@@ -9,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -70,10 +72,11 @@ class LayerBound {
   // Returns the terms on a stage's hardware. `job`: a job for which these layers are sharded alike. Times are at the
   // highest clock at which devices settle; energies are the least ones if `energy` asks for them, else 0.
   std::shared_ptr<const Terms> on(const Job& job, const StageCosts& costs, const EnergyAsked& energy);
-  // Least bytes of parameters, gradients and optimizer state that a layer adds to its stage.
-  double min_state(const Job& job) const;
-  // Least bytes that a layer keeps of each microbatch for its backward pass.
-  double min_kept() const;
+  // Least bytes of parameters, gradients and optimizer state that a layer adds to its stage, in the best of `choices`.
+  double min_state(Job job, std::span<const StateChoice> choices) const;
+  // Least bytes that a layer keeps of each microbatch for its backward pass. The result is 0 unless all pipelines are
+  // plain (`plain`, see PipelineChoice) and nothing is recomputed or offloaded.
+  double min_kept(const Strategy& strategy, bool plain) const;
 
  private:
   // Parts of a layer that are recomputed: the kind of recomputation and the bits of its modules.

@@ -13,6 +13,12 @@ void RecentCosts::keep(std::shared_ptr<const LayoutCosts> made) {
   kept_[next_++ % kept_.size()] = std::move(made);
 }
 
+const std::vector<Strategy>& LayoutSites::blocks() {
+  const std::lock_guard lock(mutex_);
+  if (blocks_.empty()) blocks_ = block_choices(space_, layout_, job_.framework);
+  return blocks_;
+}
+
 std::vector<LayoutSite>& LayoutSites::sites() {
   const std::lock_guard lock(mutex_);
   if (sites_.empty()) sites_ = layout_.stages.empty() ? in_every_order() : shaped_in_every_order();
@@ -41,14 +47,15 @@ std::vector<LayoutSite> LayoutSites::shaped_in_every_order() const {
   const std::vector<StagesOfType> stages = stages_by_type(layout_, gpus_of_types(*orders.front()));
   std::vector<std::size_t> order(orders.front()->groups().size());
   std::iota(order.begin(), order.end(), 0);
+  const bool fixed = space_.stages == StageShapes::fixed;
   std::vector<LayoutSite> out;
   for (std::size_t number = 0; number < orders.size(); ++number) {
     out.push_back({orders[number],
                    static_cast<std::uint32_t>(number),
                    false,
-                   fixed_ ? layout_.stages : with_stages(layout_, stages, order).stages,
+                   fixed ? layout_.stages : with_stages(layout_, stages, order).stages,
                    {}});
-    if (fixed_) break;
+    if (fixed) break;
     std::next_permutation(order.begin(), order.end());
   }
   return out;

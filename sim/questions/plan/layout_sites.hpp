@@ -35,15 +35,16 @@ struct LayoutSite {
   std::weak_ptr<const LayoutCosts> costs;
 };
 
-// The sites of a layout: its nodes in every order, made on demand. May be used by several threads at once.
+// A layout's choices of blocks, and its sites: its nodes in every order. Both are made on demand. May be used by
+// several threads at once.
 class LayoutSites {
  public:
-  // Takes a layout on `counts` nodes of each type of the job's cluster. `job` must outlive this object. `fixed`: only
-  // the cluster's own order of types.
-  LayoutSites(const Job& job, const NodeCounts& counts, const Strategy& layout, bool fixed)
-      : job_(job), counts_(counts), layout_(layout), fixed_(fixed) {}
+  // Takes a layout on `counts` nodes of each type of the job's cluster. `job` and `space` must outlive this object.
+  LayoutSites(const Job& job, const NodeCounts& counts, const Strategy& layout, const StrategySpace& space)
+      : job_(job), counts_(counts), layout_(layout), space_(space) {}
 
   const Strategy& layout() const { return layout_; }
+  const std::vector<Strategy>& blocks();  // block_choices()
   std::vector<LayoutSite>& sites();
   // Returns the costs of a strategy placed on a site; null if a team of ranks would lie on several types. Costs are
   // kept while somebody holds them or while they are among the recent ones.
@@ -56,8 +57,9 @@ class LayoutSites {
   const Job& job_;
   NodeCounts counts_;
   Strategy layout_;
-  bool fixed_;
+  const StrategySpace& space_;
   std::mutex mutex_;
+  std::vector<Strategy> blocks_;
   std::vector<LayoutSite> sites_;
 };
 

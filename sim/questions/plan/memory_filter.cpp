@@ -26,7 +26,7 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
 
 }  // namespace
 
-MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
+MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts) {
   MemoryRoom room;
   // An order that depends on times is known only after they are: score_iteration checks its memory then.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/branch.hpp"
+#include "plan/priced_branch.hpp"
 #include "plan/schedule_facts.hpp"
 #include "program/memory.hpp"
 
@@ -13,7 +13,7 @@ namespace mirfak {
 // Returns the room that a strategy leaves on its stages if the headroom of the branch is kept free. The result equals
 // that of account_memory(), which goes pass by pass, but only the fullest moments of the schedule are examined.
 // `chunks`: stage after stage; `states`: for each stage and class of replicas.
-MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
+MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts);
 
 // Memory that each chunk of a pipeline keeps and needs, stage after stage. It depends on a state only through the stage
@@ -21,7 +21,8 @@ MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::
 class MemoryOfChunks {
  public:
   // `chunks`: the chunks of each stage.
-  MemoryOfChunks(const Branch& branch, const PipelineChoice& choice, std::span<const std::vector<ChunkPlan>> chunks)
+  MemoryOfChunks(const PricedBranch& branch, const PipelineChoice& choice,
+                 std::span<const std::vector<ChunkPlan>> chunks)
       : branch_(branch), choice_(choice), chunks_(chunks) {}
 
   const std::vector<ChunkMemory>& under(const StateChoice& state);
@@ -29,7 +30,7 @@ class MemoryOfChunks {
  private:
   std::vector<ChunkMemory> found(const StateChoice& state) const;
 
-  const Branch& branch_;
+  const PricedBranch& branch_;
   const PipelineChoice& choice_;
   std::span<const std::vector<ChunkPlan>> chunks_;
   std::map<int, std::vector<ChunkMemory>> known_;  // by stage of ZeRO

@@ -9,13 +9,14 @@ namespace mirfak {
 
 namespace {
 
-bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
+bool awaits_sends(const PricedBranch& branch, const PipelineChoice& choice) {
   return branch.job().strategy.pipeline > 1 && !overlaps_transfers(branch.job().framework, choice.schedule);
 }
 
 // Returns the time of the transfers that a stage's later passes wait for: all that the stage sends, except after its
 // very last pass.
-Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage, int own, const StagePasses& passes) {
+Picoseconds sends(const PricedBranch& branch, const PipelineChoice& choice, int stage, int own,
+                  const StagePasses& passes) {
   const int stages = branch.job().strategy.pipeline;
   if (!awaits_sends(branch, choice)) return 0;
   const int on = choice.chunks - (stage + 1 == stages ? 1 : 0);
@@ -25,7 +26,7 @@ Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage,
 }
 
 // Fills in the ends of the passes of one class of replicas.
-void bound_class(const Branch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
+void bound_class(const PricedBranch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
   const LayoutCosts& layout = branch.layout();
   const Picoseconds m = choice.microbatches_of(own);
   const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
@@ -80,7 +81,7 @@ Picoseconds first_start(const PipelineChoice& choice, std::span<const StagePasse
 // Bounds any placement and any order, with halves and pairs of passes: a stage runs the kernels of all its passes, and
 // none before the first microbatch can have reached it. Communication may overlap with another pass, or with work
 // between halves.
-void bound_placed(const Branch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
+void bound_placed(const PricedBranch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
   const LayoutCosts& layout = branch.layout();
   const Picoseconds m = choice.microbatches_of(own);
   const Schedule& order = schedule_of(choice.schedule);
@@ -103,7 +104,7 @@ void bound_placed(const Branch& branch, const PipelineChoice& choice, int own, P
 
 }  // namespace
 
-std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own) {
+std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own) {
   const std::vector<int> begins = choice.begins();
   const int stages = branch.job().strategy.pipeline;
   const Picoseconds m = choice.microbatches_of(own);
@@ -133,7 +134,7 @@ std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice
   return out;
 }
 
-void follow_backward(const Branch& branch, std::span<const StagePasses> stages, int own,
+void follow_backward(const PricedBranch& branch, std::span<const StagePasses> stages, int own,
                      std::vector<Picoseconds>& end) {
   for (int stage = static_cast<int>(stages.size()) - 2; stage >= 0; --stage) {
     const auto index = static_cast<std::size_t>(stage);
@@ -143,7 +144,7 @@ void follow_backward(const Branch& branch, std::span<const StagePasses> stages, 
   }
 }
 
-PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice) {
+PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice) {
   PipelineBound out;
   out.end.resize(branch.layout().costs.size());
   for (int own = 0; own < branch.layout().count(); ++own) {
@@ -157,7 +158,7 @@ PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice)
   return out;
 }
 
-std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice) {
+std::vector<std::vector<ChunkPlan>> chunks_of(const PricedBranch& branch, const PipelineChoice& choice) {
   Job job = branch.job();
   choice.apply_to(job.strategy, branch.layout().classes);
   const int stages = job.strategy.pipeline;
@@ -173,7 +174,7 @@ std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const Pipeli
   return out;
 }
 
-Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
+Picoseconds iteration_bound(const PricedBranch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
                             const StateChoice& choice) {
   const bool at_end = choice.zero < 2 && !choice.overlap_grad_reduce;
   Picoseconds reduced = 0;

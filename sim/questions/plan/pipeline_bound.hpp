@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/branch.hpp"
+#include "plan/priced_branch.hpp"
 
 #include <span>
 #include <vector>
@@ -20,7 +20,7 @@ struct PipelineBound {
   Picoseconds last = 0;          // latest of the ends
   double energy_j = 0;           // passes of all ranks, above the energy of waiting
 };
-PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice);
+PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice);
 
 // Passes of one stage for the replicas of one class, `own`.
 struct StagePasses {
@@ -32,16 +32,17 @@ struct StagePasses {
   Picoseconds back = 0;           // shortest transfer of a chunk to the stage before
   double energy_j = 0;            // energy of one microbatch
 };
-std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own);
+std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own);
 
 // Raises `end` because the last pass of a stage follows that of the next stage. `end`: for each place (LayoutCosts).
-void follow_backward(const Branch& branch, std::span<const StagePasses> stages, int own, std::vector<Picoseconds>& end);
+void follow_backward(const PricedBranch& branch, std::span<const StagePasses> stages, int own,
+                     std::vector<Picoseconds>& end);
 
 // Returns the blocks of every stage's chunks.
-std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice);
+std::vector<std::vector<ChunkPlan>> chunks_of(const PricedBranch& branch, const PipelineChoice& choice);
 
 // Returns a lower bound of the iteration of a whole strategy. `states`: for each stage and class of replicas.
-Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
+Picoseconds iteration_bound(const PricedBranch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
                             const StateChoice& choice);
 
 }  // namespace mirfak

@@ -30,7 +30,7 @@ struct CutChunk {
 // The stages of one class of replicas, with passes cut as a strategy demands.
 class CutStages {
  public:
-  CutStages(const Branch& branch, const PipelineChoice& choice, const StateChoice& state, int own)
+  CutStages(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state, int own)
       : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks_of(branch, choice)) {}
 
   // Returns the job as a stage sees it.
@@ -103,7 +103,7 @@ class CutStages {
     return sum;
   }
 
-  const Branch& branch_;
+  const PricedBranch& branch_;
   const PipelineChoice& choice_;
   const StateChoice& state_;
   int own_;
@@ -201,7 +201,7 @@ class StageClock {
 
 }  // namespace
 
-PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& choice, const StateChoice& state,
+PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state,
                                   ScheduleFacts& facts) {
   PipelineBound out = pipeline_bound(branch, choice);
   if (!choice.plain()) return out;

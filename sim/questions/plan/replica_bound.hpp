@@ -14,7 +14,7 @@ namespace mirfak {
 //   in every pass     m times all of them
 // Passes that are cut into parts take longer in parallel with collectives that hold multiprocessors. `end` covers both
 // passes and collectives.
-PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& choice, const StateChoice& state,
+PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state,
                                   ScheduleFacts& facts);
 
 }  // namespace mirfak

@@ -1,6 +1,6 @@
 #include "plan/rule_filter.hpp"
 
-#include "plan/branch.hpp"
+#include "plan/state_choice.hpp"
 #include "strategy/rule_field_names.hpp"
 
 #include <algorithm>

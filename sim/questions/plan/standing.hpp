@@ -58,6 +58,7 @@ class Standing {
   void add(Entry entry);
 
   bool empty() const { return rows_.empty(); }
+  double value(const Merit& merit) const;  // value of the objective
   // Returns the strategies found, best first; for a Pareto set, fastest first.
   std::vector<FoundStrategy> found() const;
 
@@ -68,7 +69,6 @@ class Standing {
   void add_to_set(Entry entry);
   void add_to_layouts(Entry entry);
   void add_row(Row row);
-  double value(const Merit& merit) const;
   bool within_limits(const Merit& merit) const;
   Merit stretched(const Merit& bound) const;  // a bound increased by the tolerance
 

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "program/body_cache.hpp"
+
+namespace mirfak {
+
+// Time and energy of a row of blocks on one kind of stage. Times are at the highest clock that its devices hold;
+// energy, which falls with the clock, is at the lowest. No strategy needs less of either.
+struct PassTerms {
+  Picoseconds forward = 0;  // time of the compute stream
+  Picoseconds backward = 0;
+  Picoseconds forward_kernels = 0;  // time of its kernels alone
+  Picoseconds backward_kernels = 0;
+  Picoseconds halves = 0;         // a backward pass run as two halves
+  Picoseconds issue_forward = 0;  // time of the host
+  Picoseconds issue_backward = 0;
+  double energy_j = 0;  // both passes, above that of waiting
+
+  PassTerms& operator+=(const PassTerms& other) { return add(other, 1); }
+  PassTerms& operator-=(const PassTerms& other) { return add(other, -1); }
+
+ private:
+  // Inline because bounds add up millions of terms.
+  PassTerms& add(const PassTerms& other, int sign) {
+    forward += sign * other.forward;
+    backward += sign * other.backward;
+    forward_kernels += sign * other.forward_kernels;
+    backward_kernels += sign * other.backward_kernels;
+    halves += sign * other.halves;
+    issue_forward += sign * other.issue_forward;
+    issue_backward += sign * other.issue_backward;
+    energy_j += sign * other.energy_j;
+    return *this;
+  }
+};
+
+}  // namespace mirfak

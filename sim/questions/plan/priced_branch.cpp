@@ -1,0 +1,201 @@
+#include "plan/priced_branch.hpp"
+
+#include "program/transfer_cost.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace mirfak {
+
+namespace {
+
+PassTerms terms_of(const BlockBodies& fastest, double energy_j) {
+  PassTerms out;
+  out.forward = fastest.folded_forward.device;
+  out.backward = fastest.folded_backward.device;
+  out.forward_kernels = fastest.folded_forward.kernels;
+  out.backward_kernels = fastest.folded_backward.kernels;
+  out.halves = fastest.folded_backward_input.device + fastest.folded_backward_weight.device;
+  out.issue_forward = fastest.folded_forward.host;
+  out.issue_backward = fastest.folded_backward.host;
+  out.energy_j = energy_j;
+  return out;
+}
+
+}  // namespace
+
+PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBranch(std::move(branch)) {
+  for (const Job& job : jobs_) sets_.push_back(shared.of(job));
+  if (!shaped()) sets_.push_back(shared.of(job_));
+  layers_ = layer_blocks(job_, blocks().blocks);
+  kept_of_.resize(blocks().blocks.all.size());
+  std::iota(kept_of_.begin(), kept_of_.end(), 0);
+  for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
+  for (const std::size_t place : layout_->first_of_kind) kinds_.push_back(kind_terms(place));
+  price_transfers();
+}
+
+PricedBranch::KindTerms PricedBranch::kind_terms(std::size_t place) const {
+  const StageCosts& costs = layout_->costs[place];
+  BlockSet& set = blocks(stage_of(place));
+  const auto [lowest, highest] = settled_clocks(place);
+  const double limit = costs.hardware->hardware.clock_limit();
+  KindTerms out;
+  out.fastest = set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, highest, limit).bodies;
+  const std::vector<double> energies_j = least_energies(place, lowest, highest);
+  const auto of = [&](BlockId block) {
+    return terms_of((*out.fastest)[static_cast<std::size_t>(block)], energies_j[static_cast<std::size_t>(block)]);
+  };
+  out.recomputed.emplace_back();
+  out.kept.emplace_back();
+  for (const LayerBlocks& layer : layers_) {
+    (out.recomputed.emplace_back(out.recomputed.back())) += of(layer.recomputed);
+    (out.kept.emplace_back(out.kept.back())) += of(layer.kept);
+  }
+  out.embedding = of(ShardedBlocks::kEmbedding);
+  out.head = of(set.blocks.head_id());
+  for (std::int64_t i = 0; i < job_.model.prediction_layers; ++i) {
+    out.head += of(set.blocks.prediction_id());
+    out.head += of(set.blocks.head_id());
+  }
+  return out;
+}
+
+// Returns the least energy of each block in both passes; 0 if energy is not asked for.
+std::vector<double> PricedBranch::least_energies(std::size_t place, double lowest, double highest) const {
+  const StageCosts& costs = layout_->costs[place];
+  BlockSet& set = blocks(stage_of(place));
+  std::vector<double> out(set.blocks.all.size());
+  if (!energy_.any) return out;
+  const auto bodies_at = [&](double clock, double limit) {
+    return set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, clock, limit).bodies;
+  };
+  for (std::size_t block = 0; block < out.size(); ++block) {
+    out[block] = least_over(energy_, costs.hardware->hardware.clock_limit(), [&](double limit) {
+      const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
+      return range.least((*bodies_at(lowest, limit))[block], (*bodies_at(highest, limit))[block]);
+    });
+  }
+  return out;
+}
+
+// A mix of layers settles no higher than the highest of the clocks at which each layer would settle alone. The mix may
+// settle lower than all of them: a host that is late in one layer makes up for it in another.
+std::pair<double, double> PricedBranch::settled_clocks(std::size_t place) const {
+  BlockSet& set = blocks(stage_of(place));
+  std::set<BlockId> used;
+  for (const LayerBlocks& layer : layers_) {
+    used.insert(layer.kept);
+    if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
+  }
+  if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
+  double lowest = 1;
+  double highest = 0;
+  for (const BlockId block : used) {
+    const SettledClock clock =
+        set.bodies.clock_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place], 1);
+    lowest = std::min(lowest, clock.without_waiting);
+    highest = std::max(highest, clock.highest);
+  }
+  return {lowest, highest};
+}
+
+void PricedBranch::find_streams() {
+  const auto as_large = [&](BlockId a, BlockId b) {
+    return std::all_of(sets_.begin(), sets_.end(), [&](const std::shared_ptr<BlockSet>& set) {
+      return set->blocks.stream_bytes(a) == set->blocks.stream_bytes(b);
+    });
+  };
+  const auto add = [&](BlockId block) {
+    const auto known =
+        std::find_if(streams_.begin(), streams_.end(), [&](BlockId other) { return as_large(block, other); });
+    stream_of_.push_back(static_cast<std::size_t>(known - streams_.begin()));
+    if (known == streams_.end()) streams_.push_back(block);
+  };
+  add(ShardedBlocks::kEmbedding);
+  for (const LayerBlocks& layer : layers_) add(layer.kept);
+}
+
+// Stages with shapes of their own have one chunk, so there is no transfer from the last stage to the first.
+void PricedBranch::price_transfers() {
+  const int stages = job_.strategy.pipeline;
+  find_streams();
+  if (stages == 1) return;
+  const bool around = !shaped();
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int own = 0; own < layout_->count(); ++own) {
+      for (const BlockId stream : streams_) {
+        const auto end = [&](int at) -> TransferEnd {
+          const int first = layout_->classes[static_cast<std::size_t>(own)].first();
+          const double bytes = blocks(at).blocks.stream_bytes(stream);
+          return {at, job_at(at), layout_->costs[layout_->place(at, own)], first, bytes};
+        };
+        const auto transfer = [&](int to) { return to_picoseconds(transfer_cost(end(stage), end(to)).seconds); };
+        transfer_on_.push_back(around || stage + 1 < stages ? transfer((stage + 1) % stages) : 0);
+        transfer_back_.push_back(around || stage > 0 ? transfer((stage + stages - 1) % stages) : 0);
+      }
+    }
+  }
+}
+
+PassTerms PricedBranch::passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed,
+                               bool embedding, bool head) const {
+  const KindTerms& kind = kinds_[kind_of(place)];
+  const bool recomputes = job_.strategy.recompute != Recompute::none;
+  const auto first = static_cast<std::size_t>(layers.first);
+  const auto end = first + static_cast<std::size_t>(layers.count);
+  const int number = recomputed.method == RecomputeMethod::block ? recomputed.layers : 0;
+  const auto some = number == 0 ? end : std::min(end, first + static_cast<std::size_t>(number));
+  const std::size_t cut = recomputes ? some : first;
+  PassTerms out = kind.recomputed[cut];
+  out -= kind.recomputed[first];
+  out += kind.kept[end];
+  out -= kind.kept[cut];
+  if (embedding) out += kind.embedding;
+  if (head) out += kind.head;
+  return out;
+}
+
+std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
+                                                  const StateChoice& choice) const {
+  std::vector<StateTerms> out;
+  for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
+    const int stage = stage_of(place);
+    const std::vector<ChunkPlan>& own = chunks[static_cast<std::size_t>(stage)];
+    std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
+    key.push_back(layout_->kind_of[place]);
+    out.push_back(states_.get(key, [&] {
+      Job job = job_at(stage);
+      choice.apply_to(job.strategy);
+      return mirfak::state_terms(job, blocks(stage).blocks, stage, own, layout_->costs[place]);
+    }));
+  }
+  return out;
+}
+
+std::optional<IterationScore> PricedBranch::score(const Job& job,
+                                                  const std::function<bool(const IterationScore&)>& hopeless) const {
+  BlockSet& set = blocks();
+  if (shaped()) return score_iteration(job, blocks_of(job), set.bodies, hopeless, {}, headroom());
+  return score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, headroom());
+}
+
+// Returns the blocks of a strategy of the branch whose stages have shapes of their own. Blocks and their prices are
+// shared; the rest belongs to the strategy.
+ShardedBlocks PricedBranch::blocks_of(const Job& job) const {
+  ShardedBlocks out = blocks().blocks;
+  std::vector<std::shared_ptr<const ShapedStage>> shapes;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const std::size_t shape = shape_of(stage);
+    const std::shared_ptr<BlockSet>& set = sets_[shape];
+    if (shape == shapes.size()) {
+      shapes.push_back(
+          std::make_shared<const ShapedStage>(ShapedStage{job.at(stage), {set, &set->blocks}, {set, &set->bodies}}));
+    }
+    out.stages.push_back(shapes[shape]);
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,352 @@
+// Each level of the tree has two functions at most: the first raises the bound of a node, where the level knows a
+// closer bound than the one with which its nodes begin, and the other finds the node's children and bounds them.
+// Whatever is expensive happens in a function of its own, so that it is done only for nodes whose turn comes.
+
+#include "plan/search_tree.hpp"
+
+#include "base/parallel.hpp"
+#include "plan/memory_filter.hpp"
+#include "plan/pipeline_bound.hpp"
+#include "plan/replica_bound.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <map>
+
+namespace mirfak {
+
+namespace {
+
+// Returns true if strategies are excluded by their energy.
+bool energy_counts(const SearchSpec& spec) {
+  return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto || spec.power_cap_w > 0;
+}
+
+}  // namespace
+
+const SearchTree::LevelWork& SearchTree::work_of(Level level) {
+  static constexpr std::array<LevelWork, 6> levels = {{
+      {&SearchTree::bound_nodes, &SearchTree::add_layouts},     // nodes
+      {nullptr, &SearchTree::add_blocks},                       // layout
+      {nullptr, &SearchTree::add_branches},                     // blocks
+      {&SearchTree::list_branch, &SearchTree::add_pipelines},   // branch
+      {nullptr, &SearchTree::add_row},                          // pipeline
+      {&SearchTree::bound_collectives, &SearchTree::simulate},  // strategy
+  }};
+  return levels[static_cast<std::size_t>(level)];
+}
+
+SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads)
+    : job_(job),
+      spec_(spec),
+      standing_(standing),
+      threads_(threads),
+      shared_(spec.space.demanding_schedule()),
+      rules_(job, spec.rules),
+      states_(state_choices(spec.space, job.framework)),
+      clusters_(job, spec) {
+  for (std::size_t span = 0; span < clusters_.spans().size(); ++span) {
+    bounds_.emplace_back(clusters_.job_of(span), spec.space, states_, spec.headroom, shared_,
+                         EnergyAsked{energy_counts(spec), clusters_.lowest_share(span)});
+  }
+}
+
+std::vector<SearchNode> SearchTree::roots(bool mixes) const {
+  std::vector<SearchNode> out;
+  for (std::size_t i = 0; i < clusters_.size(); i += clusters_.spans().size()) {
+    if ((types_of(clusters_[i].counts) > 1) != mixes) continue;
+    SearchNode& node = out.emplace_back();
+    node.raised = !lazy();
+    node.cluster = static_cast<std::uint32_t>(i);
+    node.place.nodes = clusters_[i].number;
+  }
+  return out;
+}
+
+NodeOutcome SearchTree::work_on(const SearchNode& node) {
+  const LevelWork& level = work_of(node.level);
+  NodeOutcome out;
+  (this->*(node.raised || level.raise == nullptr ? level.expand : level.raise))(node, out);
+  return out;
+}
+
+Merit SearchTree::merit(const SearchNode& node, const ClusterBound::Least& least) const {
+  const auto sequences = static_cast<double>(job_.training.global_batch);
+  return choice_of(node).rates.least(least.seconds, least.working_j, least.types, sequences);
+}
+
+Merit SearchTree::merit(const SearchNode& node, const Branch& branch) const {
+  return choice_of(node).rates.least(to_seconds(branch.bound()), branch.min_energy_j(), branch.work_places(),
+                                     branch.microbatches());
+}
+
+Merit SearchTree::merit(const SearchNode& node, Picoseconds time, double working_j) const {
+  return choice_of(node).rates.least(to_seconds(time), working_j);
+}
+
+const std::vector<StateChoice>& SearchTree::states_of(const Branch& branch) const {
+  return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
+}
+
+SearchNode SearchTree::with_bound(SearchNode node, const Merit& bound) const {
+  node.bound = bound;
+  node.key = standing_.value(bound);
+  return node;
+}
+
+void SearchTree::add(SearchNode node, NodeOutcome& out) const {
+  if (node.excluded_by(standing_)) {
+    out.counts.bounded += node.strategies;
+  } else {
+    out.children.push_back(std::move(node));
+  }
+}
+
+void SearchTree::set_aside(SearchNode node, NodeOutcome& out) {
+  out.counts.too_large += node.strategies;
+  out.set_aside.push_back(std::move(node));
+}
+
+// Bounds a choice of nodes by its blocks, and the next lower clocks by the same time: nothing is faster there.
+void SearchTree::bound_nodes(const SearchNode& node, NodeOutcome& out) {
+  const ClusterChoices::Choice& choice = choice_of(node);
+  const ClusterBound::Least least = bounds_[choice.span].least(choice.counts);
+  if (!std::isfinite(least.seconds)) return;  // no choice of blocks runs there
+  SearchNode raised = with_bound(node, merit(node, least));
+  raised.raised = true;
+  add(std::move(raised), out);
+  if (choice.span + 1 == clusters_.spans().size()) return;
+  SearchNode lower = with_bound(node, choice.rates.least(least.seconds, 0));
+  ++lower.cluster;
+  ++lower.place.span;
+  add(std::move(lower), out);
+}
+
+// Adds the layouts or, unless the tree is lazy, all branches.
+void SearchTree::add_layouts(const SearchNode& node, NodeOutcome& out) {
+  const ClusterChoices::Choice& choice = choice_of(node);
+  const Job& job = clusters_.job_of(choice.span);
+  std::vector<SearchNode> children;
+  for (const Strategy& layout : layouts(spec_.space, *in_every_order(job.cluster, choice.counts).front())) {
+    SearchNode& child = children.emplace_back(node);
+    child.level = Level::layout;
+    child.raised = false;
+    child.place.layout = static_cast<std::uint32_t>(children.size());
+    child.holds = std::make_shared<LayoutSites>(job, choice.counts, layout, spec_.space);
+  }
+  if (lazy()) {
+    for (SearchNode& child : children) {
+      const ClusterBound::Least least = bounds_[choice.span].least(choice.counts, child.layout().layout());
+      if (std::isfinite(least.seconds)) add(with_bound(std::move(child), merit(node, least)), out);
+    }
+    return;
+  }
+  std::vector<NodeOutcome> grown(children.size());
+  parallel_for(
+      children.size(),
+      [&](std::size_t i) {
+        SearchNode& blocks = children[i];
+        for (; blocks.choice < blocks.layout().blocks().size(); ++blocks.choice) add_branches(blocks, grown[i]);
+      },
+      threads_);
+  for (NodeOutcome& each : grown) {
+    out.counts += each.counts;
+    std::move(each.children.begin(), each.children.end(), std::back_inserter(out.children));
+  }
+}
+
+void SearchTree::add_blocks(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, enumerated);
+  const Strategy& layout = node.layout().layout();
+  const ClusterChoices::Choice& nodes = choice_of(node);
+  ClusterBound& bound = bounds_[nodes.span];
+  for (std::uint32_t choice = 0; choice < node.layout().blocks().size(); ++choice) {
+    const ClusterBound::Least least = bound.least(nodes.counts, layout, choice);
+    if (!std::isfinite(least.seconds)) continue;
+    SearchNode child = with_bound(node, merit(node, least));
+    child.level = Level::blocks;
+    child.choice = choice;
+    if (!looks_at_all_ && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
+      set_aside(std::move(child), out);
+    } else {
+      add(std::move(child), out);
+    }
+  }
+}
+
+// Adds the branches on nodes in every order.
+void SearchTree::add_branches(const SearchNode& node, NodeOutcome& out) {
+  const ClusterBound& bound = bounds_[choice_of(node).span];
+  LayoutSites& layout = node.layout();
+  for (LayoutSite& site : layout.sites()) {
+    const TimeSpent time(out.counts, enumerated);
+    const Strategy placed = site.placed(layout.blocks()[node.choice]);
+    const bool allowed = rules_.allows_branch(placed, *site.cluster);
+    const auto costs = allowed ? layout.costs(site, placed, recent_costs_) : nullptr;
+    if (!costs) {
+      // Nothing of the branch runs: the branch counts once.
+      ++out.counts.enumerated;
+      ++out.counts.against_rules;
+      continue;
+    }
+    Branch branch(costs, placed, spec_.space, shared_, bound.energy(), spec_.headroom);
+    SearchNode child = with_bound(node, merit(node, branch));
+    child.level = Level::branch;
+    child.place.order = site.order;
+    child.place.spread = site.spread ? 1 : 0;
+    child.place.branch = node.choice;
+    list(std::move(child), std::move(branch), out);
+  }
+}
+
+void SearchTree::list_branch(const SearchNode& node, NodeOutcome& out) {
+  list(node, *std::get<std::shared_ptr<const Branch>>(node.holds), out);
+}
+
+// Adds a branch with its pipelines. A branch of which nothing can fit is not listed unless everything is.
+void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
+  if (lazy() && node.excluded_by(standing_)) return;
+  if (lazy() && !looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) {
+    node.holds = std::make_shared<const Branch>(std::move(branch));
+    return set_aside(std::move(node), out);
+  }
+  const auto listed = std::make_shared<const ListedBranch>(std::move(branch), spec_.space, shared_);
+  const Merit bound = merit(node, *listed);
+  node = with_bound(std::move(node), bound);
+  node.raised = true;
+  node.strategies = listed->rows() * static_cast<std::int64_t>(states_of(*listed).size());
+  node.holds = listed;
+  out.counts.enumerated += node.strategies;
+  if (node.strategies > 0) add(std::move(node), out);
+}
+
+void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, after_bounds);
+  const ListedBranch& branch = node.listed();
+  if (!looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
+  const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
+  const auto states = static_cast<std::int64_t>(states_of(branch).size());
+  const auto may = [&](Picoseconds bound) {
+    return !standing_.excludes(merit(node, bound, branch.min_energy_j()), node.place);
+  };
+  const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
+    SearchNode child = node;
+    child.level = Level::pipeline;
+    child.raised = false;
+    child.holds = priced;
+    child.place.pipeline = static_cast<std::uint32_t>(number);
+    child.pipeline = choice;
+    child.strategies = static_cast<std::int64_t>(choice.row->size()) * states;
+    add(with_bound(std::move(child)), out);
+  };
+  out.counts.bounded += states * branch.visit_pipelines(may, visit);
+}
+
+SearchNode SearchTree::with_bound(SearchNode pipeline) const {
+  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline);
+  const Merit bound = merit(pipeline, passes.last, passes.energy_j);
+  return with_bound(std::move(pipeline), bound);
+}
+
+// Adds the strategies of a pipeline, and the pipeline with the next choice of the row, which recomputes more. If
+// nothing fits, the next choice, which needs less memory, is tried at once, a few times.
+void SearchTree::add_row(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, after_memory);
+  constexpr std::uint32_t tries = 8;
+  SearchNode next = node;
+  do {
+    add_strategies(next, out);
+    if (++next.place.row == next.pipeline.row->size()) return;
+    next.pipeline.recompute_layers = (*next.pipeline.row)[next.place.row];
+    next.strategies -= static_cast<std::int64_t>(states_of(next.priced()).size());
+    next = with_bound(std::move(next));
+  } while (next.place.row < node.place.row + tries && out.children.empty() && !next.excluded_by(standing_));
+  add(std::move(next), out);
+}
+
+// Adds the strategies of a pipeline that keep the rules, fit and may be among the results.
+void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
+  const PricedBranch& branch = node.priced();
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
+  MemoryOfChunks memory(branch, node.pipeline, chunks);
+  const PipelineBound passes = pipeline_bound(branch, node.pipeline);
+  const std::vector<StateChoice>& choices = states_of(branch);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    SearchNode child = node;
+    child.level = Level::strategy;
+    child.state = choices[i];
+    child.strategies = 1;
+    child.place.state = static_cast<std::uint32_t>(i);
+    if (!rules_.allows(child.strategy(), branch.job().cluster)) {
+      ++out.counts.against_rules;
+      continue;
+    }
+    const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
+    const MemoryRoom room = memory_room(branch, node.pipeline, memory.under(child.state), states, facts_);
+    if (room.shortage > 0) {
+      out.counts.add_too_large(room);
+      continue;
+    }
+    const Picoseconds bound = iteration_bound(branch, passes, states, child.state);
+    add(with_bound(std::move(child), merit(node, bound, passes.energy_j)), out);
+  }
+}
+
+// Bounds a strategy with its replicas' collectives.
+void SearchTree::bound_collectives(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, after_bounds);
+  const PricedBranch& branch = node.priced();
+  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, facts_);
+  const std::vector<StateTerms> states = branch.state_terms(chunks_of(branch, node.pipeline), node.state);
+  const Picoseconds bound = iteration_bound(branch, passes, states, node.state);
+  SearchNode raised = with_bound(node, merit(node, bound, passes.energy_j));
+  raised.raised = true;
+  add(std::move(raised), out);
+}
+
+void SearchTree::simulate(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, simulated);
+  const ClusterRates& rates = choice_of(node).rates;
+  const bool capped = spec_.power_cap_w > 0;
+  const auto hopeless = [&](const IterationScore& bound) {
+    const Merit least = capped ? merit(node, bound.time, 0) : rates.at(to_seconds(bound.time), bound.energy_j);
+    return standing_.excludes(least, node.place);
+  };
+  Job job = node.priced().job();
+  job.strategy = node.strategy();
+  std::optional<IterationScore> score = node.priced().score(job, hopeless);
+  if (score && score->room.shortage > 0) return out.counts.add_too_large(score->room);
+  ++(score ? out.counts.simulated : out.counts.bounded);
+  if (!score || (capped && !lower_clocks(node, job, *score))) return;
+  const Merit merit = rates.at(to_seconds(score->time), score->energy_j);
+  out.entry = {
+      merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}, merit.finish_s}};
+}
+
+// Lowers the clocks no further than a power cap demands. `job` and `score`: at the highest clocks of the node's span.
+// Returns false if the strategy does not run at clocks of that span.
+bool SearchTree::lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const {
+  const ClockSpan span = clusters_.spans()[choice_of(node).span];
+  std::map<std::uint32_t, IterationScore> scores = {{span.highest, score}};
+  const auto set = [&](std::uint32_t clock) {
+    job.cluster =
+        clusters_.placed(choice_of(node), clock, node.place.order, node.place.spread > 0, job.strategy.pipeline);
+  };
+  const auto power_w = [&](std::uint32_t clock) {
+    if (!scores.contains(clock)) {
+      set(clock);
+      scores.emplace(clock, node.priced().score(job, {}).value());
+    }
+    const IterationScore& at = scores.at(clock);
+    return at.energy_j / to_seconds(at.time);
+  };
+  const std::optional<std::uint32_t> clock = clock_that_keeps(span, spec_.power_cap_w, power_w);
+  if (!clock) return false;
+  set(*clock);
+  score = scores.at(*clock);
+  return true;
+}
+
+}  // namespace mirfak

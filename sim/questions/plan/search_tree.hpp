@@ -1,0 +1,79 @@
+#pragma once
+
+#include "plan/cluster_bound.hpp"
+#include "plan/cluster_choices.hpp"
+#include "plan/rule_filter.hpp"
+#include "plan/schedule_facts.hpp"
+#include "plan/search_node.hpp"
+
+#include <deque>
+#include <vector>
+
+namespace mirfak {
+
+// The tree of a search's strategies, level by level: the bounds of its nodes and their children. Nodes may be worked on
+// by several threads at once.
+class SearchTree {
+ public:
+  // `standing` decides which nodes cannot matter; it must not change during work. All arguments must outlive this.
+  SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads);
+
+  // Returns the choices of nodes of one type, or of several types, at the highest clocks.
+  std::vector<SearchNode> roots(bool mixes) const;
+  // Raises the bound of a node or, if it is raised already or its level knows no closer one, finds its children.
+  NodeOutcome work_on(const SearchNode& node);
+  // From now on, nodes below which nothing fits are not set aside any more.
+  void look_at_all() { looks_at_all_ = true; }
+  // Types of nodes on which nothing of the space runs, among those asked for so far.
+  std::vector<LeftOut> left_out() { return bounds_.front().left_out(); }
+
+ private:
+  using Work = void (SearchTree::*)(const SearchNode&, NodeOutcome&);
+  struct LevelWork {
+    Work raise;  // null: the level knows one bound only
+    Work expand;
+  };
+  static const LevelWork& work_of(Level level);
+
+  void bound_nodes(const SearchNode& node, NodeOutcome& out);
+  void add_layouts(const SearchNode& node, NodeOutcome& out);
+  void add_blocks(const SearchNode& node, NodeOutcome& out);
+  void add_branches(const SearchNode& node, NodeOutcome& out);
+  void list_branch(const SearchNode& node, NodeOutcome& out);
+  void add_pipelines(const SearchNode& node, NodeOutcome& out);
+  void add_row(const SearchNode& node, NodeOutcome& out);
+  void bound_collectives(const SearchNode& node, NodeOutcome& out);
+  void simulate(const SearchNode& node, NodeOutcome& out);
+
+  void list(SearchNode node, Branch branch, NodeOutcome& out);
+  void add_strategies(const SearchNode& node, NodeOutcome& out);
+  bool lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const;
+  SearchNode with_bound(SearchNode node, const Merit& bound) const;
+  SearchNode with_bound(SearchNode pipeline) const;
+  void add(SearchNode node, NodeOutcome& out) const;
+  static void set_aside(SearchNode node, NodeOutcome& out);
+  const ClusterChoices::Choice& choice_of(const SearchNode& node) const { return clusters_[node.cluster]; }
+  Merit merit(const SearchNode& node, const ClusterBound::Least& least) const;
+  Merit merit(const SearchNode& node, const Branch& branch) const;
+  Merit merit(const SearchNode& node, Picoseconds time, double working_j) const;
+  const std::vector<StateChoice>& states_of(const Branch& branch) const;
+  // Returns false if the only choice is all nodes of a single type. Everything is then listed at once: most of it is
+  // looked at, and the funnel counts all.
+  bool lazy() const { return clusters_.size() > 1 || job_.cluster.groups().size() > 1; }
+
+  const Job& job_;
+  const SearchSpec& spec_;
+  const Standing& standing_;
+  int threads_;
+  bool looks_at_all_ = false;
+  SharedBlocks shared_;
+  RuleFilter rules_;
+  ScheduleFacts facts_;
+  StateChoices states_;
+  RecentCosts recent_costs_;
+  ClusterChoices clusters_;
+  std::vector<EnergyAsked> energy_asked_;  // by span of clocks
+  std::deque<ClusterBound> bounds_;        // by span of clocks
+};
+
+}  // namespace mirfak
