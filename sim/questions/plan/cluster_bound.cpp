@@ -46,6 +46,11 @@ ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const Sta
       plain_(space.plain()),
       loops_(space.loops()) {}
 
+void ClusterBound::PerSequence::lower_to(const PerSequence& other) {
+  seconds = std::min(seconds, other.seconds);
+  joules = std::min(joules, other.joules);
+}
+
 ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
   return {layout.tensor, layout.context, layout.expert, layout.expert_tensor};
 }
@@ -55,7 +60,7 @@ ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
 // their kernels.
 ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
   const std::optional<Job> smallest = smallest_job(job, choice);
-  if (!smallest) return {{kNone, kNone}, choice, nullptr};
+  if (!smallest) return {{}, choice};
   const LayoutCosts costs(*smallest, smallest->strategy);
   const std::shared_ptr<LayerBound> layers = shared_.layers_of(*smallest);
   const auto terms = layers->on(*smallest, costs.costs.front(), energy_);
@@ -66,17 +71,6 @@ ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& c
   const double seconds = alike ? to_seconds(terms->device.back()) : terms->kernels_s;
   const double share = static_cast<double>(team) / choice.micro_batch;
   return {{seconds * share, terms->energy_j * share}, choice, layers};
-}
-
-// The fastest choice and the choice of least energy need not be the same.
-ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& sizes) {
-  OfSizes out{{kNone, kNone}, {}};
-  for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
-    const PerSequence& with = out.with.emplace_back(of_blocks(job, choice)).rate;
-    out.any.seconds = std::min(out.any.seconds, with.seconds);
-    out.any.joules = std::min(out.any.joules, with.joules);
-  }
-  return out;
 }
 
 // Returns the bounds of each type that is used.
@@ -109,23 +103,24 @@ ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_
     rate(out, job);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
-    out = {{kNone, kNone}, {}, error.message(), nullptr, {kNone, kNone}, {}};
+    out.any = out.any_shape = {};
+    out.in.clear();
+    out.job = nullptr;
+    out.reason = error.message();
   }
   return out;
 }
 
+// The fastest choice and the choice of least energy need not be the same.
 void ClusterBound::rate(OfType& out, const Job& job) {
   const GpuSpec& gpu = job.cluster.groups().front().hardware.gpu;
   if (!can_train(gpu, job)) fail_infeasible({}, gpu.title + " cannot compute in " + job.training.precision);
-  out.any = out.any_shape = {kNone, kNone};
   for (const Strategy& sizes : group_sizes(space_)) {
-    const OfSizes& in = out.in[sizes_of(sizes)] = of_sizes(job, sizes);
-    out.any.seconds = std::min(out.any.seconds, in.any.seconds);
-    out.any.joules = std::min(out.any.joules, in.any.joules);
-    if (space_.stages != StageShapes::by_type || sizes.context > 1) continue;
-    const PerSequence shaped = of_any_shape(job, sizes);
-    out.any_shape.seconds = std::min(out.any_shape.seconds, shaped.seconds);
-    out.any_shape.joules = std::min(out.any_shape.joules, shaped.joules);
+    std::vector<OfBlocks>& in = out.in[sizes_of(sizes)];
+    for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
+      out.any.lower_to(in.emplace_back(of_blocks(job, choice)).rate);
+    }
+    if (space_.stages == StageShapes::by_type && sizes.context == 1) out.any_shape.lower_to(of_any_shape(job, sizes));
   }
 }
 
@@ -137,12 +132,8 @@ ClusterBound::PerSequence ClusterBound::of_any_shape(const Job& job, const Strat
   for (int sequences = fewest; sequences <= job_.training.global_batch; ++sequences) {
     if (job_.training.global_batch % sequences == 0) space.micro_batch.push_back(sequences);
   }
-  PerSequence out{kNone, kNone};
-  for (const Strategy& choice : block_choices(space, sizes, job_.framework)) {
-    const PerSequence with = of_blocks(job, choice).rate;
-    out.seconds = std::min(out.seconds, with.seconds);
-    out.joules = std::min(out.joules, with.joules);
-  }
+  PerSequence out;
+  for (const Strategy& choice : block_choices(space, sizes, job_.framework)) out.lower_to(of_blocks(job, choice).rate);
   return out;
 }
 
@@ -158,40 +149,36 @@ std::vector<LeftOut> ClusterBound::left_out() {
 
 template <typename Pick>
 ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pick) {
-  std::vector<Share> shares;
+  std::vector<WorkPlace> rates;
   auto type = of_types(counts).begin();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const NodeGroup& group = job_.cluster.groups()[i];
-    shares.push_back({static_cast<double>(counts[i]) * group.hardware.spec.gpus, pick(**type++)});
+    rates.push_back(pick(**type++).on(static_cast<double>(counts[i]) * group.hardware.spec.gpus));
   }
-  return least_of(shares);
+  return least_of(std::move(rates));
 }
 
 // Returns the least if the sequences could be divided at will.
-ClusterBound::Least ClusterBound::least_of(std::span<const Share> shares) const {
+ClusterBound::Least ClusterBound::least_of(std::vector<WorkPlace> types) const {
   const auto sequences = static_cast<double>(job_.training.global_batch);
-  Least out;
   double sequences_per_s = 0;
-  for (const auto& [gpus, best] : shares) {
-    if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
-    out.types.push_back({gpus / best.seconds, best.joules});
-    sequences_per_s += gpus / best.seconds;
+  for (const WorkPlace& type : types) {
+    if (type.units_per_s == 0) return {};
+    sequences_per_s += type.units_per_s;
   }
-  constexpr double rounding = 1 - 1e-9;
-  merge_alike(out.types);
-  out.seconds = sequences / sequences_per_s * rounding;
-  out.working_j = least_energy(out.types, sequences, 0, 0) * rounding;
-  return out;
+  merge_alike(types);
+  const double working_j = least_energy(types, sequences, 0, 0) * kRounding;
+  return {sequences / sequences_per_s * kRounding, working_j, std::move(types)};
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
   if (space_.stages == StageShapes::fixed) return least_of_fixed(counts);
   const bool shaped = space_.stages == StageShapes::by_type && types_of(counts) > 1;
   return with(counts, [&](const OfType& type) {
-    if (!shaped) return type.any;
-    return PerSequence{std::min(type.any.seconds, type.any_shape.seconds),
-                       std::min(type.any.joules, type.any_shape.joules)};
+    PerSequence out = type.any;
+    if (shaped) out.lower_to(type.any_shape);
+    return out;
   });
 }
 
@@ -213,7 +200,7 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
   auto type = types.begin();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
-    const OfBlocks& with = (*type++)->in.at(sizes_of(layout)).with[choice];
+    const OfBlocks& with = (*type++)->in.at(sizes_of(layout))[choice];
     if (!with.layers) return {};
     const NodeHardware& hardware = job_.cluster.groups()[i].hardware;
     const int team = layout.team();
@@ -227,18 +214,13 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
 LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout) {
   const bool gathers = gathers_in_passes(job_.framework, blocks.choice.zero);
   const double kept = blocks.layers->min_kept(blocks.choice, loops_);
-  const std::tuple key(sizes_of(layout), gathers, layout.data);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = states_of_layers_.find(key); known != states_of_layers_.end()) return {known->second, kept};
-  }
-  Job job = job_;
-  job.strategy = blocks.choice;
-  job.strategy.pipeline = layout.pipeline;
-  job.strategy.data = layout.data;
-  const double state = blocks.layers->min_state(job, states_[gathers ? 1 : 0]);
-  const std::lock_guard lock(mutex_);
-  states_of_layers_.emplace(key, state);
+  const double state = states_of_layers_.get({sizes_of(layout), gathers, layout.data}, [&] {
+    Job job = job_;
+    job.strategy = blocks.choice;
+    job.strategy.pipeline = layout.pipeline;
+    job.strategy.data = layout.data;
+    return blocks.layers->min_state(job, states_[gathers ? 1 : 0]);
+  });
   return {state, kept};
 }
 
@@ -254,15 +236,19 @@ bool ClusterBound::may_fit(const NodeCounts& counts, const Strategy& layout, std
   }
   const Types& types = of_types(counts);
   const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
-  return teams.empty() || may_fit(teams, types.front()->in.at(sizes_of(layout)).with[choice], layout);
+  return teams.empty() || may_fit(teams, types.front()->in.at(sizes_of(layout))[choice], layout);
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
   if (!layout.stages.empty()) return least_shaped(counts, layout);
-  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
+  Least out = with(counts, [&](const OfType& type) {
+    PerSequence best;
+    for (const OfBlocks& choice : type.in.at(sizes_of(layout))) best.lower_to(choice.rate);
+    return best;
+  });
   if (!loops_ || !std::isfinite(out.seconds)) return out;
   const Types& types = of_types(counts);
-  const std::vector<OfBlocks>& choices = types.front()->in.at(sizes_of(layout)).with;
+  const std::vector<OfBlocks>& choices = types.front()->in.at(sizes_of(layout));
   double any = kNone;
   double fitting = kNone;
   for (std::size_t choice = 0; choice < choices.size(); ++choice) {
@@ -280,12 +266,12 @@ ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy
   if (!layout.stages.empty()) {
     const Strategy blocks = block_choices(space_, layout, job_.framework)[choice];
     const auto stages = shaped_stages(counts, blocks);
-    return stages ? least_shaped(*stages, blocks) : Least{kNone, 0, {}};
+    return stages ? least_shaped(*stages, blocks) : Least();
   }
-  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice].rate; });
+  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout))[choice].rate; });
   if (!loops_ || !std::isfinite(out.seconds)) return out;
   const Types& types = of_types(counts);
-  const Strategy& blocks = types.front()->in.at(sizes_of(layout)).with[choice].choice;
+  const Strategy& blocks = types.front()->in.at(sizes_of(layout))[choice].choice;
   out.seconds = std::max(out.seconds, least_seconds(teams_of(counts, types, layout, choice), shape_of(layout, blocks)));
   return out;
 }
@@ -315,14 +301,9 @@ const ClusterBound::OfBlocks& ClusterBound::blocks_of_shape(OfType& type, const 
   Strategy alone = choice;
   alone.stages.clear();
   alone.data = alone.expert_span().data;
-  const BlockFields key(alone);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = type.shaped.find(key); known != type.shaped.end()) return known->second;
-  }
-  OfBlocks made = type.job ? of_blocks(*type.job, alone) : OfBlocks{{kNone, kNone}, alone, nullptr};
-  const std::lock_guard lock(mutex_);
-  return type.shaped.emplace(key, std::move(made)).first->second;
+  return type.shaped.get(BlockFields(alone), [&] {
+    return type.job ? of_blocks(*type.job, alone) : OfBlocks{{}, alone};
+  });
 }
 
 // Returns nothing if a microbatch cannot be divided, or if a stage does not run on its type.
@@ -379,13 +360,13 @@ bool ClusterBound::shaped_may_fit(std::span<const ShapedStages> stages, const St
 }
 
 ClusterBound::Least ClusterBound::least_shaped(std::span<const ShapedStages> stages, const Strategy& choice) const {
-  std::vector<Share> shares;
+  std::vector<WorkPlace> rates;
   std::vector<TeamsOfType> teams;
   for (const ShapedStages& of : stages) {
-    shares.push_back({of.teams.teams * of.of.shape.tensor * of.of.shape.data, of.blocks->rate});
+    rates.push_back(of.rate());
     teams.push_back(of.teams);
   }
-  Least out = least_of(shares);
+  Least out = least_of(std::move(rates));
   if (loops_) out.seconds = std::max(out.seconds, least_seconds(teams, shape_of_shaped(choice)));
   return out;
 }
@@ -393,25 +374,24 @@ ClusterBound::Least ClusterBound::least_shaped(std::span<const ShapedStages> sta
 // Returns the least with the best choice of blocks among those that may fit, and with the best of all choices on each
 // type.
 ClusterBound::Least ClusterBound::least_shaped(const NodeCounts& counts, const Strategy& layout) {
-  std::vector<Share> shares;
+  std::vector<WorkPlace> best;
   double any = kNone;
   double fitting = kNone;
   for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
     const auto stages = shaped_stages(counts, choice);
     if (!stages) continue;
-    shares.resize(stages->size(), {0, {kNone, kNone}});
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      const ShapedStages& of = (*stages)[i];
-      shares[i].gpus = of.teams.teams * of.of.shape.tensor * of.of.shape.data;
-      shares[i].best.seconds = std::min(shares[i].best.seconds, of.blocks->rate.seconds);
-      shares[i].best.joules = std::min(shares[i].best.joules, of.blocks->rate.joules);
+    best.resize(stages->size(), {0, kNone});
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      const WorkPlace rate = (*stages)[i].rate();
+      best[i].units_per_s = std::max(best[i].units_per_s, rate.units_per_s);
+      best[i].joules_per_unit = std::min(best[i].joules_per_unit, rate.joules_per_unit);
     }
     const double seconds = least_shaped(*stages, choice).seconds;
     any = std::min(any, seconds);
     if (seconds < fitting && shaped_may_fit(*stages, choice)) fitting = seconds;
   }
-  if (shares.empty()) return {kNone, 0, {}};
-  Least out = least_of(shares);
+  if (best.empty()) return {};
+  Least out = least_of(std::move(best));
   out.seconds = std::max(out.seconds, std::isfinite(fitting) ? fitting : any);
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/made_once.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/layout_bound.hpp"
 #include "plan/shaped_layouts.hpp"
@@ -10,6 +11,7 @@
 #include "program/block_hardware.hpp"
 #include "strategy/block_fields.hpp"
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,7 +38,8 @@ class ClusterBound {
 
   // Least time and energy of an iteration, in any layout or in one with given sizes of groups.
   struct Least {
-    double seconds = 0;            // infinite: no choice of blocks runs on some of the nodes
+    // Infinite: no choice of blocks runs on some of the nodes.
+    double seconds = std::numeric_limits<double>::infinity();
     double working_j = 0;          // energy above that of waiting
     std::vector<WorkPlace> types;  // types that share the sequences
   };
@@ -52,41 +55,34 @@ class ClusterBound {
   bool may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
 
  private:
-  // Time and energy of one sequence on one GPU.
+  // Least time and energy of one sequence on one GPU; infinite if nothing runs.
   struct PerSequence {
-    double seconds = 0;
-    double joules = 0;
+    double seconds = std::numeric_limits<double>::infinity();
+    double joules = std::numeric_limits<double>::infinity();
+
+    void lower_to(const PerSequence& other);
+    WorkPlace on(double gpus) const { return {gpus / seconds, joules}; }
   };
   using Sizes = std::tuple<int, int, int, int>;  // tensor, context, expert, expert_tensor
   struct OfBlocks {
     PerSequence rate;
     Strategy choice;
-    std::shared_ptr<LayerBound> layers;  // null: the blocks do not run
-  };
-  struct OfSizes {
-    PerSequence any;
-    std::vector<OfBlocks> with;  // for each choice of blocks
+    std::shared_ptr<LayerBound> layers = nullptr;  // null: the blocks do not run
   };
   struct OfType {
     PerSequence any;
-    std::map<Sizes, OfSizes> in;
-    std::string reason;              // reason why nothing runs on the type
-    std::shared_ptr<const Job> job;  // with nodes of the type before all others
+    std::map<Sizes, std::vector<OfBlocks>> in;  // for each choice of blocks
+    std::string reason;                         // reason why nothing runs on the type
+    std::shared_ptr<const Job> job;             // with nodes of the type before all others
     // Rates of stages with a shape of their own, whose replicas may have any number of a microbatch's sequences.
     PerSequence any_shape;
-    std::map<BlockFields, OfBlocks> shaped;
-  };
-  // GPUs that run sequences at some rate.
-  struct Share {
-    double gpus = 0;
-    PerSequence best;
+    MadeOnce<BlockFields, OfBlocks> shaped;
   };
   static Sizes sizes_of(const Strategy& layout);
   using Types = std::vector<OfType*>;  // the types that are used
   const Types& of_types(const NodeCounts& counts);
   OfType& of_type(const NodeCounts& counts, std::size_t type);
   void rate(OfType& out, const Job& job);
-  OfSizes of_sizes(const Job& job, const Strategy& sizes);
   OfBlocks of_blocks(const Job& job, const Strategy& choice);
   LayoutShape shape_of(const Strategy& layout, const Strategy& choice) const;
   std::vector<TeamsOfType> teams_of(const NodeCounts& counts, const Types& types, const Strategy& layout,
@@ -95,13 +91,15 @@ class ClusterBound {
   LayerBytes bytes_of(const OfBlocks& blocks, const Strategy& layout);
   template <typename Pick>
   Least with(const NodeCounts& counts, const Pick& pick);
-  Least least_of(std::span<const Share> shares) const;
+  Least least_of(std::vector<WorkPlace> types) const;
   PerSequence of_any_shape(const Job& job, const Strategy& sizes);
   // Stages of one shape on one type, with a choice of blocks.
   struct ShapedStages {
     StagesOfType of;
     const OfBlocks* blocks = nullptr;
     TeamsOfType teams;  // counted as if all replicas of a stage were one
+
+    WorkPlace rate() const { return blocks->rate.on(teams.teams * of.shape.tensor * of.shape.data); }
   };
   std::vector<StagesOfType> stages_of(const NodeCounts& counts, const Strategy& layout) const;
   std::optional<std::vector<ShapedStages>> shaped_stages(const NodeCounts& counts, const Strategy& choice);
@@ -123,7 +121,7 @@ class ClusterBound {
   std::mutex mutex_;
   std::map<std::pair<StageHardware, BlockHardware>, OfType> of_type_;
   std::map<std::vector<bool>, Types> of_types_;                      // by the types that are used
-  std::map<std::tuple<Sizes, bool, int>, double> states_of_layers_;  // by sizes, gathering and replicas
+  MadeOnce<std::tuple<Sizes, bool, int>, double> states_of_layers_;  // by sizes, gathering and replicas
 };
 
 }  // namespace mirfak

@@ -40,19 +40,16 @@ Picoseconds device(const BlockBodies& bodies) { return bodies.folded_forward.dev
 // clock_power, and the other part as 1 / D(s) (energy_above_waiting_j). The latter falls; the former rises and then
 // falls, so it is least at one of its ends. This holds for the whole draw of kernels, waiting included; kernels are
 // busy no longer than the passes take.
-EnergyRange::EnergyRange(const NodeHardware& node, double limit, double lowest, double highest)
-    : blocked_w_(node.gpu.blocked_w.value), set_(limit < highest) {
-  const auto draw = [&](double clock) { return std::pow(clock, kPowerExponent) / node.gpu.clock_power.draw(clock); };
-  if (set_) share_ = std::min(1.0, draw(std::max(lowest, limit)) / draw(highest));
-}
-
-double EnergyRange::least(const BlockBodies& at_lowest, const BlockBodies& at_highest) const {
+double least_energy_between(const NodeHardware& node, double limit, double lowest, double highest,
+                            const BlockBodies& at_lowest, const BlockBodies& at_highest) {
   const double lowest_j = at_lowest.folded_forward.energy_j + at_lowest.folded_backward.energy_j;
-  if (!set_) return lowest_j;
+  if (limit >= highest) return lowest_j;
+  const auto draw = [&](double clock) { return std::pow(clock, kPowerExponent) / node.gpu.clock_power.draw(clock); };
+  const double share = std::min(1.0, draw(std::max(lowest, limit)) / draw(highest));
   const FoldedBody& forward = at_highest.folded_forward;
   const FoldedBody& backward = at_highest.folded_backward;
-  const double waiting_j = blocked_w_ * to_seconds(forward.device + backward.device);
-  return std::min(lowest_j, share_ * (forward.energy_j + backward.energy_j) - (1 - share_) * waiting_j);
+  const double waiting_j = node.gpu.blocked_w.value * to_seconds(forward.device + backward.device);
+  return std::min(lowest_j, share * (forward.energy_j + backward.energy_j) - (1 - share) * waiting_j);
 }
 
 LayerBound::LayerBound(const Job& job) {
@@ -65,79 +62,52 @@ LayerBound::LayerBound(const Job& job) {
 std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs,
                                                         const EnergyAsked& energy) {
   const PricePlace place(costs, costs.hardware->hardware.clock_limit());
-  const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
   const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
-  const std::tuple key(place, recomputed, energy);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  }
-  // Prediction modules have kernels of their own, so the energy of jobs with such modules is not bounded.
-  const bool says_energy = energy.any && job.model.prediction_layers == 0;
-  const std::vector<Span> spans = highest_clocks(job, costs, *clocks);
-  Terms terms = price(job, costs, spans);
-  if (says_energy) {
-    const double lowest = lowest_clock(job, costs, *clocks);
-    double highest = lowest;
-    for (const Span& span : spans) highest = std::max(highest, span.clock);
-    terms.energy_j = least_over(energy, costs.hardware->hardware.clock_limit(),
-                                [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
-  }
-  auto made = std::make_shared<const Terms>(std::move(terms));
-  const std::lock_guard lock(mutex_);
-  return known_.emplace(key, std::move(made)).first->second;
-}
-
-std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const StageCosts& costs,
-                                                          const PricePlace& place) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = clocks_.find(place); known != clocks_.end()) return known->second;
-  }
-  auto made = std::make_shared<Clocks>();
-  StageCosts unclocked = costs;
-  made->bodies = price_kinds(job, unclocked, 1, 1);
-  const std::lock_guard lock(mutex_);
-  return clocks_.emplace(place, std::move(made)).first->second;
+  return known_.get({place, recomputed, energy}, [&] {
+    const Bodies& bodies = full_clock_.get(place, [&] {
+      StageCosts unclocked = costs;
+      return price_kinds(job, unclocked, 1, 1);
+    });
+    const GpuSpec& gpu = costs.hardware->hardware.gpu;
+    const std::vector<Span>& spans = spans_.get({place, recomputed}, [&] { return highest_clocks(job, gpu, bodies); });
+    Terms terms = price(job, costs, spans);
+    // Prediction modules have kernels of their own, so the energy of jobs with such modules is not bounded.
+    if (energy.any && job.model.prediction_layers == 0) {
+      const double lowest = lowest_clock(job, gpu, bodies);
+      double highest = lowest;
+      for (const Span& span : spans) highest = std::max(highest, span.clock);
+      terms.energy_j = least_over(energy, costs.hardware->hardware.clock_limit(),
+                                  [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
+    }
+    return std::make_shared<const Terms>(std::move(terms));
+  });
 }
 
 // A mix of layers settles no lower than the lowest of the clocks at which each layer would settle alone.
-double LayerBound::lowest_clock(const Job& job, const StageCosts& costs, const Clocks& clocks) const {
+double LayerBound::lowest_clock(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const {
   double lowest = 1;
-  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
+  for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
     const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
-    lowest = std::min(lowest, lowest_settled_clock(clocks.bodies[kind], costs.hardware->hardware.gpu, again));
+    lowest = std::min(lowest, lowest_settled_clock(bodies[kind], gpu, again));
   }
   return lowest;
 }
 
-std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks) {
-  const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
-  const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = clocks.highest.find(recomputed); known != clocks.highest.end()) return known->second;
-  }
-  const std::vector<Span> spans = spans_of(job, gpu, clocks);
-  const std::lock_guard lock(mutex_);
-  return clocks.highest.emplace(recomputed, spans).first->second;
-}
-
 // A mix of layers settles between the clocks at which each layer would settle alone. If there are several kinds of
 // layers, any share of each kind may be recomputed.
-std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const {
+std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const GpuSpec& gpu,
+                                                         const Bodies& bodies) const {
   constexpr int kSpans = 8;
-  const bool waits = std::any_of(clocks.bodies.begin(), clocks.bodies.end(), [](const BlockBodies& bodies) {
-    return bodies.folded_forward.host_waits() || bodies.folded_backward.host_waits();
+  if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
+  const bool waits = std::any_of(bodies.begin(), bodies.end(), [](const BlockBodies& kind) {
+    return kind.folded_forward.host_waits() || kind.folded_backward.host_waits();
   });
   const auto highest = [&](std::size_t kind, double from, double to) {
-    return highest_settled_clock(clocks.bodies[kind], gpu,
-                                 {steps_run_again(job, blocks_.all[kind + 1]), from, to, waits});
+    return highest_settled_clock(bodies[kind], gpu, {steps_run_again(job, blocks_.all[kind + 1]), from, to, waits});
   };
-  if (clocks.bodies.size() > 1) {
+  if (bodies.size() > 1) {
     double of_all = 0;
-    for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) of_all = std::max(of_all, highest(kind, 0, 1));
+    for (std::size_t kind = 0; kind < bodies.size(); ++kind) of_all = std::max(of_all, highest(kind, 0, 1));
     return {{0, of_all}};
   }
   std::vector<Span> spans;
@@ -151,9 +121,9 @@ std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec
 }
 
 // Returns the bodies of every kind of layer at a clock.
-std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const {
+LayerBound::Bodies LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const {
   costs.kernels.set_clock_share(clock, limit);
-  std::vector<BlockBodies> out;
+  Bodies out;
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
     out.push_back(price_block(job, blocks_.all[kind], costs));
   }
@@ -161,7 +131,7 @@ std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& cos
 }
 
 // Adds the times of layers at some clock, with this share of them recomputed: the shorter of old and new times stays.
-void LayerBound::add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const {
+void LayerBound::add_times(const Job& job, const Bodies& bodies, double share, Terms& out) const {
   const auto again = [&](std::size_t kind) {
     const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1]);
     return static_cast<Picoseconds>(share * static_cast<double>(kernels(bodies[kind].forward, steps)));
@@ -196,13 +166,13 @@ LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std:
 }
 
 double LayerBound::least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const {
-  const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
-  const std::vector<BlockBodies> at_lowest = price_kinds(job, costs, lowest, limit);
-  const std::vector<BlockBodies> at_highest = price_kinds(job, costs, highest, limit);
+  const Bodies at_lowest = price_kinds(job, costs, lowest, limit);
+  const Bodies at_highest = price_kinds(job, costs, highest, limit);
   double energy_j = 0;
   for (const BlockId layer : layers_) {
     const auto kind = static_cast<std::size_t>(layer - 1);
-    energy_j += range.least(at_lowest[kind], at_highest[kind]);
+    energy_j +=
+        least_energy_between(costs.hardware->hardware, limit, lowest, highest, at_lowest[kind], at_highest[kind]);
   }
   return energy_j;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/made_once.hpp"
 #include "plan/state_choice.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
@@ -7,9 +8,7 @@
 
 #include <algorithm>
 #include <compare>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -26,19 +25,10 @@ struct EnergyAsked {
   friend auto operator<=>(const EnergyAsked&, const EnergyAsked&) = default;
 };
 
-// Least energy of passes whose devices settle at a clock between two given ones, on nodes that may be limited to a
-// clock.
-class EnergyRange {
- public:
-  EnergyRange(const NodeHardware& node, double limit, double lowest, double highest);
-  // Returns the least energy of both passes above that of waiting, from bodies priced at the two clocks and this limit.
-  double least(const BlockBodies& at_lowest, const BlockBodies& at_highest) const;
-
- private:
-  double blocked_w_ = 0;
-  bool set_ = false;
-  double share_ = 1;
-};
+// Returns the least energy of both passes of a block above that of waiting, if its device settles at a clock between
+// two given ones, on a node that may be limited to a clock. The bodies are priced at the two clocks and this limit.
+double least_energy_between(const NodeHardware& node, double limit, double lowest, double highest,
+                            const BlockBodies& at_lowest, const BlockBodies& at_highest);
 
 // Returns the least `energy_at(limit)` over the limits of clocks that are asked for. Between two limits a few percent
 // apart, energy is at most a thousandth below the lower of its two ends: near its minimum, where energy need not rise
@@ -88,26 +78,20 @@ class LayerBound {
     double share = 0;
     double clock = 1;
   };
-  // Bodies of a place at the full clock, and the highest clocks that follow from them.
-  struct Clocks {
-    std::map<Recomputed, std::vector<Span>> highest;
-    std::vector<BlockBodies> bodies;  // for each kind of layer
-  };
-  std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const PricePlace& place);
-  double lowest_clock(const Job& job, const StageCosts& costs, const Clocks& clocks) const;
-  std::vector<Span> highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks);
-  std::vector<Span> spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const;
+  using Bodies = std::vector<BlockBodies>;  // for each kind of layer
+  double lowest_clock(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const;
+  std::vector<Span> highest_clocks(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const;
   Terms price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const;
   double least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const;
-  void add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const;
-  std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const;
+  void add_times(const Job& job, const Bodies& bodies, double share, Terms& out) const;
+  Bodies price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const;
 
   // One block for each kind of layer; embedding and head are empty.
   ShardedBlocks blocks_;
   std::vector<BlockId> layers_;
-  std::mutex mutex_;
-  std::map<PricePlace, std::shared_ptr<Clocks>> clocks_;
-  std::map<std::tuple<PricePlace, Recomputed, EnergyAsked>, std::shared_ptr<const Terms>> known_;
+  MadeOnce<PricePlace, Bodies> full_clock_;  // bodies at the full clock, from which the clocks that are held follow
+  MadeOnce<std::pair<PricePlace, Recomputed>, std::vector<Span>> spans_;
+  MadeOnce<std::tuple<PricePlace, Recomputed, EnergyAsked>, std::shared_ptr<const Terms>> known_;
 };
 
 }  // namespace mirfak

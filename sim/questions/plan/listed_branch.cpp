@@ -1,5 +1,7 @@
 #include "plan/listed_branch.hpp"
 
+#include "plan/layout_bound.hpp"
+
 #include <algorithm>
 #include <limits>
 

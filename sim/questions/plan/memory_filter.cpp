@@ -32,15 +32,14 @@ MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice,
   // An order that depends on times is known only after they are: score_iteration checks its memory then.
   if (schedule_of(choice.schedule).needs_times) return room;
   for (int own = 0; own < branch.layout().count(); ++own) {
-    const std::shared_ptr<const ScheduleFacts::Moments> moments =
-        facts.moments(choice.schedule, branch.shape(choice, own));
+    const ScheduleFacts::Moments& moments = facts.moments(choice.schedule, branch.shape(choice, own));
     std::size_t first = 0;
-    for (std::size_t stage = 0; stage < moments->size(); ++stage) {
+    for (std::size_t stage = 0; stage < moments.size(); ++stage) {
       const auto v = static_cast<std::size_t>(choice.chunks_of(static_cast<int>(stage)));
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(first, v);
       first += v;
-      const double max = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
+      const double max = std::max(states[place].step_workspace, fullest(moments[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
       room.add(states[place].resident + max, node.gpu.memory_bytes.value, branch.headroom());
       room.add(states[place].host, host_memory_share(node.spec), branch.headroom());

@@ -73,8 +73,8 @@ std::vector<double> PricedBranch::least_energies(std::size_t place, double lowes
   };
   for (std::size_t block = 0; block < out.size(); ++block) {
     out[block] = least_over(energy_, costs.hardware->hardware.clock_limit(), [&](double limit) {
-      const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
-      return range.least((*bodies_at(lowest, limit))[block], (*bodies_at(highest, limit))[block]);
+      return least_energy_between(costs.hardware->hardware, limit, lowest, highest, (*bodies_at(lowest, limit))[block],
+                                  (*bodies_at(highest, limit))[block]);
     });
   }
   return out;

@@ -208,14 +208,14 @@ PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoi
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
     const CutStages cut(branch, choice, state, own);
-    const auto edges = facts.edges(choice.schedule, branch.shape(choice, own));
+    const ScheduleFacts::Edges& edges = facts.edges(choice.schedule, branch.shape(choice, own));
     std::vector<Picoseconds> collectives;
     Picoseconds start = 0;
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const auto index = static_cast<std::size_t>(stage);
       const std::vector<CutChunk> chunks = cut.stage(stage);
       const DataParallelPlan plan = data_parallel_plan(cut.job(stage));
-      const StageClock clock(stages[index], chunks, (*edges)[index], plan, choice.microbatches_of(own));
+      const StageClock clock(stages[index], chunks, edges[index], plan, choice.microbatches_of(own));
       const Picoseconds passed = clock.begin(start) + stages[index].busy + clock.longer();
       Picoseconds& end = out.end[branch.layout().place(stage, own)];
       end = std::max(end, passed);

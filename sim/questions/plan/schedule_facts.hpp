@@ -1,12 +1,10 @@
 #pragma once
 
+#include "base/made_once.hpp"
 #include "program/stage_plan.hpp"
 #include "schedule/chunk_edges.hpp"
 #include "schedule/in_flight.hpp"
 
-#include <map>
-#include <memory>
-#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -19,19 +17,21 @@ class ScheduleFacts {
   // Facts of each stage.
   using Moments = std::vector<std::vector<InFlightMoment>>;
   using Edges = std::vector<std::vector<ChunkEdges>>;
-  std::shared_ptr<const Moments> moments(ScheduleId schedule, const PipelineShape& shape);
-  std::shared_ptr<const Edges> edges(ScheduleId schedule, const PipelineShape& shape);
+  const Moments& moments(ScheduleId schedule, const PipelineShape& shape) {
+    return moments_.get(key(schedule, shape), [&] { return fullest_moments(schedule_of(schedule), shape); });
+  }
+  const Edges& edges(ScheduleId schedule, const PipelineShape& shape) {
+    return edges_.get(key(schedule, shape), [&] { return chunk_edges(schedule_of(schedule), shape); });
+  }
 
  private:
-  template <typename Fact>
-  using Known = std::map<std::tuple<ScheduleId, int, int, int, int, int>, std::shared_ptr<const Fact>>;
-  template <typename Fact, typename Find>
-  std::shared_ptr<const Fact> found_once(Known<Fact>& known, ScheduleId schedule, const PipelineShape& shape,
-                                         const Find& find);
+  using Key = std::tuple<ScheduleId, int, int, int, int, int>;
+  static Key key(ScheduleId schedule, const PipelineShape& shape) {
+    return {schedule, shape.stages, shape.chunks, shape.microbatches, shape.group, shape.max_in_flight};
+  }
 
-  std::mutex mutex_;
-  Known<Moments> moments_;
-  Known<Edges> edges_;
+  MadeOnce<Key, Moments> moments_;
+  MadeOnce<Key, Edges> edges_;
 };
 
 }  // namespace mirfak

@@ -29,18 +29,17 @@ constexpr std::int64_t kDive = 16;       // strategies simulated in vain before 
 constexpr std::size_t kSimulations = 4;  // most strategies to simulate in a batch
 
 // Orders the most promising node first.
-struct LaterNode {
-  bool operator()(const SearchNode& a, const SearchNode& b) const {
-    return std::tuple(a.key, a.place) > std::tuple(b.key, b.place);
-  }
+constexpr auto kLater = [](const SearchNode& a, const SearchNode& b) {
+  return std::tuple(a.key, a.place) > std::tuple(b.key, b.place);
 };
 
 // Orders the deepest node first, to reach something that can be simulated.
-struct ShallowerNode {
-  bool operator()(const SearchNode& a, const SearchNode& b) const {
-    return std::tuple(b.level, b.raised, a.key, a.place) > std::tuple(a.level, a.raised, b.key, b.place);
-  }
+constexpr auto kShallower = [](const SearchNode& a, const SearchNode& b) {
+  return std::tuple(b.level, b.raised, a.key, a.place) > std::tuple(a.level, a.raised, b.key, b.place);
 };
+
+template <typename Order>
+using Queue = std::priority_queue<SearchNode, std::vector<SearchNode>, Order>;
 
 class Search {
  public:
@@ -80,9 +79,8 @@ class Search {
 
   Standing standing_;
   SearchTree tree_;
-  std::priority_queue<SearchNode, std::vector<SearchNode>, LaterNode> queue_;
-  // Nodes found during a dive; they go before the queue.
-  std::priority_queue<SearchNode, std::vector<SearchNode>, ShallowerNode> dive_;
+  Queue<decltype(kLater)> queue_;
+  Queue<decltype(kShallower)> dive_;  // nodes found during a dive; they go before the queue
   std::vector<SearchNode> set_aside_;
   bool planted_ = false;    // something runs on some choice of nodes
   bool desperate_ = false;  // no strategy was found: nodes that cannot fit are looked at too

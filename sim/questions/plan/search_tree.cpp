@@ -26,16 +26,18 @@ bool energy_counts(const SearchSpec& spec) {
 
 }  // namespace
 
-const SearchTree::LevelWork& SearchTree::work_of(Level level) {
-  static constexpr std::array<LevelWork, 6> levels = {{
-      {&SearchTree::bound_nodes, &SearchTree::add_layouts},     // nodes
-      {nullptr, &SearchTree::add_blocks},                       // layout
-      {nullptr, &SearchTree::add_branches},                     // blocks
-      {&SearchTree::list_branch, &SearchTree::add_pipelines},   // branch
-      {nullptr, &SearchTree::add_row},                          // pipeline
-      {&SearchTree::bound_collectives, &SearchTree::simulate},  // strategy
+// Returns the first function of the node's level for a node that can be raised, else the second.
+SearchTree::Work SearchTree::work_of(const SearchNode& node) {
+  static constexpr std::array<std::array<Work, 2>, 6> levels = {{
+      {{&SearchTree::bound_nodes, &SearchTree::add_layouts}},     // nodes
+      {{nullptr, &SearchTree::add_blocks}},                       // layout
+      {{nullptr, &SearchTree::add_branches}},                     // blocks
+      {{&SearchTree::list_branch, &SearchTree::add_pipelines}},   // branch
+      {{nullptr, &SearchTree::add_row}},                          // pipeline
+      {{&SearchTree::bound_collectives, &SearchTree::simulate}},  // strategy
   }};
-  return levels[static_cast<std::size_t>(level)];
+  const auto& level = levels[static_cast<std::size_t>(node.level)];
+  return level[node.raised || level[0] == nullptr ? 1 : 0];
 }
 
 SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads)
@@ -66,9 +68,8 @@ std::vector<SearchNode> SearchTree::roots(bool mixes) const {
 }
 
 NodeOutcome SearchTree::work_on(const SearchNode& node) {
-  const LevelWork& level = work_of(node.level);
   NodeOutcome out;
-  (this->*(node.raised || level.raise == nullptr ? level.expand : level.raise))(node, out);
+  (this->*work_of(node))(node, out);
   return out;
 }
 

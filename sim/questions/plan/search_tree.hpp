@@ -29,11 +29,7 @@ class SearchTree {
 
  private:
   using Work = void (SearchTree::*)(const SearchNode&, NodeOutcome&);
-  struct LevelWork {
-    Work raise;  // null: the level knows one bound only
-    Work expand;
-  };
-  static const LevelWork& work_of(Level level);
+  static Work work_of(const SearchNode& node);
 
   void bound_nodes(const SearchNode& node, NodeOutcome& out);
   void add_layouts(const SearchNode& node, NodeOutcome& out);

@@ -43,37 +43,20 @@ SharedBlocks::Key SharedBlocks::key_of(const Job& job) {
   return {BlockFields(job.strategy), BlockHardware(job), data_parallel_plan(job).gathers_in_passes()};
 }
 
-// Two threads that ask for equal blocks at once may both make them; only one result is used.
-template <typename Made>
-std::shared_ptr<Made> SharedBlocks::found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job) {
-  const Key key = key_of(job);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = known.find(key); found != known.end()) return found->second;
-  }
-  auto made = std::make_shared<Made>(job);
-  const std::lock_guard lock(mutex_);
-  return known.emplace(key, std::move(made)).first->second;
-}
-
 std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
   Job all = representative(of_one_shape(job));
   all.strategy.schedule = schedule_;
-  return found_or_made(sets_, all);
+  return sets_.get(key_of(all), [&] { return std::make_shared<BlockSet>(all); });
 }
 
 SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
                                                    const std::vector<int>& hardware_of) {
   const bool shaped = !job.strategy.stages.empty();
-  const std::tuple key(hardware_of, job.strategy.recompute, shaped);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
-  }
-  auto made = std::make_shared<const std::vector<PipelineChoice>>(
-      pipeline_choices(shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, job.strategy.recompute));
-  const std::lock_guard lock(mutex_);
-  return pipelines_.emplace(key, std::move(made)).first->second;
+  const Recompute recompute = job.strategy.recompute;
+  return pipelines_.get({hardware_of, recompute, shaped}, [&] {
+    return std::make_shared<const std::vector<PipelineChoice>>(
+        pipeline_choices(shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, recompute));
+  });
 }
 
 std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
@@ -82,7 +65,7 @@ std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
   kept.strategy.recompute_layers = 0;
   kept.strategy.recompute_modules = Strategy().recompute_modules;
   kept.strategy.data = data_of_blocks(job.strategy);
-  return found_or_made(layers_, kept);
+  return layers_.get(key_of(kept), [&] { return std::make_shared<LayerBound>(kept); });
 }
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/made_once.hpp"
 #include "plan/layer_bound.hpp"
 #include "plan/pipeline_choice.hpp"
 #include "program/block_hardware.hpp"
@@ -8,10 +9,7 @@
 #include "program/body_cache.hpp"
 #include "strategy/block_fields.hpp"
 
-#include <compare>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -45,22 +43,13 @@ class SharedBlocks {
   Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of);
 
  private:
-  struct Key {
-    BlockFields fields;
-    BlockHardware hardware;
-    bool gathers_in_passes = false;
-
-    friend auto operator<=>(const Key&, const Key&) = default;
-  };
+  using Key = std::tuple<BlockFields, BlockHardware, bool>;  // last: parameters are gathered in every pass
   static Key key_of(const Job& job);
-  template <typename Made>
-  std::shared_ptr<Made> found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job);
 
   ScheduleId schedule_;
-  std::mutex mutex_;
-  std::map<Key, std::shared_ptr<BlockSet>> sets_;
-  std::map<Key, std::shared_ptr<LayerBound>> layers_;
-  std::map<std::tuple<std::vector<int>, Recompute, bool>, Pipelines> pipelines_;  // last key: stages have shapes
+  MadeOnce<Key, std::shared_ptr<BlockSet>> sets_;
+  MadeOnce<Key, std::shared_ptr<LayerBound>> layers_;
+  MadeOnce<std::tuple<std::vector<int>, Recompute, bool>, Pipelines> pipelines_;  // last key: stages have shapes
 };
 
 }  // namespace mirfak
