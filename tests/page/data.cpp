@@ -2,7 +2,6 @@
 
 #include "page/page_data.hpp"
 #include "page/pass_timeline.hpp"
-#include "page/strategy_reasons.hpp"
 
 #include "base/units.hpp"
 #include "report/result_json.hpp"

@@ -1,7 +1,6 @@
 // The shell of pages: one file, which nothing in its data can break out of, and which loads nothing.
 
 #include "page/page.hpp"
-#include "page/units_json.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

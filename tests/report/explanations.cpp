@@ -1,6 +1,6 @@
 // Explanations add up: what `--explain` prints of every scenario that comes with mirfak is read back, every formula is
 // evaluated, and has to come to the figure beside it.
-#include "report/explain_text.hpp"
+#include "report/explanation.hpp"
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
@@ -185,7 +185,7 @@ class Reader {
 Reader read_explanation(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
   static const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   const Scenario scenario = load_scenario(path, overrides, folders);
-  std::istringstream lines(explain_text(scenario, simulate(scenario.job)));
+  std::istringstream lines(text_of(explanation(scenario, simulate(scenario.job))));
   Reader reader;
   for (std::string line; std::getline(lines, line);) reader.read(line);
   return reader;

@@ -106,7 +106,9 @@ TEST_CASE("links: of the whole network or of what can be short, folded or not, t
 
 TEST_CASE("links: the explanation names those that bind, says that none does, or leaves it where that is no question") {
   const Example short_links = on_fabric(kFabrics[2]);
-  const std::string text = links_text(short_links.simulation);
+  const std::optional<Section> section = links_section(short_links.simulation);
+  REQUIRE(section);
+  const std::string text = section->body();
   CHECK(text.find("leaf to spine") != std::string::npos);
   const NetworkUse use = network_use(short_links.simulation);
   REQUIRE(use.binds());
@@ -115,6 +117,6 @@ TEST_CASE("links: the explanation names those that bind, says that none does, or
   }
   CHECK(text.find("times what a link has") != std::string::npos);
   const Example wide = example({"cluster.nodes[0].count=4", "cluster.fabric={type: fat-tree, oversubscription: 1.01}"});
-  CHECK(links_text(wide.simulation) == "\nThe links that bind: no link is short\n");
-  CHECK(links_text(example().simulation).empty());
+  CHECK(text_of({links_section(wide.simulation).value()}) == "The links that bind: no link is short\n");
+  CHECK_FALSE(links_section(example().simulation));
 }

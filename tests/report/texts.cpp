@@ -1,9 +1,9 @@
 #include "base/units.hpp"
-#include "report/explain_text.hpp"
+#include "report/document.hpp"
+#include "report/explanation.hpp"
 #include "report/result_json.hpp"
 #include "report/source_list.hpp"
 #include "report/summary_text.hpp"
-#include "report/text_table.hpp"
 #include "report/timeline_text.hpp"
 #include "support/example.hpp"
 
@@ -34,10 +34,10 @@ std::vector<std::string> lines_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a table's columns line up") {
-  TextTable table("lr");
-  table.add_row({"a", "1.5"});
-  table.add_row({"long", "10.25"});
-  table.add_row({"alone"});
+  Table table("|>");
+  table.add({"a", "1.5"});
+  table.add({"long", "10.25"});
+  table.add({"alone"});
   CHECK(table.text() == "  a        1.5\n  long   10.25\n  alone\n");
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("a source is listed once and keeps its number") {
   CHECK(sources.cite("a paper") == "[2]");
   CHECK(sources.cite("a datasheet") == "[1]");
   CHECK(sources.cite("").empty());
-  CHECK(has(sources.text(), "[2]  a paper\n"));
+  CHECK(has(sources.section().body(), "[2]  a paper\n"));
 }
 
 TEST_CASE("formulas with the same constants share a letter") {
@@ -123,7 +123,7 @@ TEST_CASE("classes of replicas have rows of their own that name their nodes, in 
   CHECK(has(text, "microbatches of 1: 1 on replicas 0-3, 3 on replicas 4-7"));
   CHECK(has(text, "\n  0      0-3       dgx-a100-80g             1 "));
   CHECK(has(text, "\n  0      4-7       hgx-h100                 3 "));
-  const std::string why = explain_text(e.scenario, e.simulation);
+  const std::string why = text_of(explanation(e.scenario, e.simulation));
   check_clean(why);
   CHECK(has(why, "Passes on stage 0 of replicas 0-3: NVIDIA A100"));
   CHECK(has(why, "Passes on stage 0 of replicas 4-7: NVIDIA H100"));
@@ -165,7 +165,7 @@ TEST_CASE("of many stages some have no row, but never the fullest") {
 TEST_CASE("the explanation names every kernel and collective, and cites only sources that it lists") {
   for (const char* recompute : {"none", "selective", "full"}) {
     const Example e = example({std::string("strategy.recompute=") + recompute, "strategy.sequence_parallel=true"});
-    const std::string text = explain_text(e.scenario, e.simulation);
+    const std::string text = text_of(explanation(e.scenario, e.simulation));
     check_clean(text);
     const Simulation& s = e.simulation;
     for (const PartitionedBlock& block : s.blocks.all) {
@@ -192,4 +192,27 @@ TEST_CASE("the explanation names every kernel and collective, and cites only sou
     CHECK(sources >= 10);
     CHECK_FALSE(has(text, "[" + std::to_string(sources + 1) + "]"));
   }
+}
+
+TEST_CASE("a table is composed once: people read rounded figures, programs all digits, each in its columns") {
+  Table table("step:name | >takes:time_s | >share | -:tasks | >error:error");
+  table.add({"first", in_seconds(1.23456), in_percent(0.75), 12, in_percent(std::optional<double>())});
+  table.add({"tiny, too", in_seconds(2e-9), in_percent(0.25), 3, Cell("+5.0 %", 0.05)}, Readers::programs);
+  table.add({"all", in_seconds(2.0), "", 15, ""}, Readers::people);
+  CHECK(table.text() == "  step    takes   share  error\n  first  1.23 s  75.0 %      -\n  all    2.00 s\n");
+  CHECK(table.json().dump() == R"([{"name":"first","time_s":1.23456,"tasks":12,"error":null},)"
+                               R"({"name":"tiny, too","time_s":2e-09,"tasks":3,"error":0.05}])");
+  CHECK(table.csv() == "name,time_s,tasks,error\nfirst,1.23456,12,\n\"tiny, too\",2e-09,3,0.05\n");
+  CHECK(table.markdown() ==
+        "| step | takes | share | error |\n|---|---|---|---|\n| first | 1.23 s | 75.0 % | - |\n| all | 2.00 s | | |\n");
+  table.show("share", false);
+  CHECK(table.text(1) == "  step    takes  error\n  first  1.23 s      -\n");
+}
+
+TEST_CASE("sections are printed with an empty line between them, and shown one by one without empty ends") {
+  Table table("|>");
+  table.add({"a", 1});
+  const std::vector<Section> sections = {{"One", {"\n  words\n", table}}, {"Two", {}}};
+  CHECK(text_of(sections) == "One\n\n  words\n  a  1\n\nTwo\n");
+  CHECK(sections_json(sections).dump() == R"([{"title":"One","text":"  words\n  a  1"},{"title":"Two","text":""}])");
 }

@@ -1,7 +1,6 @@
 #include "report/validation_report.hpp"
-#include "report/reliability_svg.hpp"
-#include "report/scatter_svg.hpp"
 #include "report/validation_markdown.hpp"
+#include "report/validation_plots.hpp"
 
 #include "base/csv.hpp"
 

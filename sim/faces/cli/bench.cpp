@@ -10,7 +10,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
@@ -69,33 +69,29 @@ std::uint64_t combined_hash(std::span<const BenchResult> results) {
   return hash;
 }
 
-std::string text_of(std::span<const BenchResult> results) {
-  TextTable table("lrrrrrl", 0);
-  table.add_row({"case", "tasks", "events", "simulate", "execute", "events/s", "hash"});
+Table table_of(std::span<const BenchResult> results) {
+  Table table(
+      "case:name | >tasks:tasks | >events:events | >simulate:simulate_s | >execute:execute_s | >events/s:events_per_s "
+      "| "
+      "hash:hash",
+      0);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const BenchResult& result = results[i];
-    table.add_row({std::string(bench_cases()[i].name), std::to_string(result.tasks), std::to_string(result.events),
-                   format_seconds(result.simulate_s), format_seconds(result.execute_s),
-                   format_count(static_cast<double>(result.events) / result.execute_s),
-                   fmt::format("{:016x}", result.hash)});
+    table.add({bench_cases()[i].name, result.tasks, result.events, in_seconds(result.simulate_s),
+               in_seconds(result.execute_s), in_count(static_cast<double>(result.events) / result.execute_s),
+               fmt::format("{:016x}", result.hash)});
   }
-  return table.text() + fmt::format("hash {:016x}\n", combined_hash(results));
+  return table;
+}
+
+std::string text_of(std::span<const BenchResult> results) {
+  return table_of(results).text() + fmt::format("hash {:016x}\n", combined_hash(results));
 }
 
 std::string json_of(std::span<const BenchResult> results, double wall_time_s) {
-  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const BenchResult& result = results[i];
-    cases.push_back({{"name", bench_cases()[i].name},
-                     {"tasks", result.tasks},
-                     {"events", result.events},
-                     {"simulate_s", result.simulate_s},
-                     {"execute_s", result.execute_s},
-                     {"events_per_s", static_cast<double>(result.events) / result.execute_s},
-                     {"hash", fmt::format("{:016x}", result.hash)}});
-  }
-  const nlohmann::ordered_json out = {
-      {"cases", cases}, {"hash", fmt::format("{:016x}", combined_hash(results))}, {"wall_time_s", wall_time_s}};
+  const nlohmann::ordered_json out = {{"cases", table_of(results).json()},
+                                      {"hash", fmt::format("{:016x}", combined_hash(results))},
+                                      {"wall_time_s", wall_time_s}};
   return printed_json(out);
 }
 

@@ -10,7 +10,7 @@
 #include "cli/options.hpp"
 #include "cluster/catalog.hpp"
 #include "model/model_loader.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "strategy/framework_catalog.hpp"
@@ -178,23 +178,12 @@ std::vector<Finding> examine(const fs::path& data) {
   return out;
 }
 
-std::string text_of(const std::vector<Finding>& findings) {
-  std::string out = origin_text() + "\n\n";
-  TextTable table("lll");
+Table table_of(const std::vector<Finding>& findings) {
+  Table table(":what | :health | :says");
   for (const Finding& finding : findings) {
-    table.add_row({finding.what, std::string(kHealthNames[static_cast<std::size_t>(finding.health)]), finding.says});
+    table.add({finding.what, kHealthNames[static_cast<std::size_t>(finding.health)], finding.says});
   }
-  return out + table.text();
-}
-
-std::string json_of(const std::vector<Finding>& findings) {
-  nlohmann::ordered_json out = {{"checks", nlohmann::ordered_json::array()}};
-  for (const Finding& finding : findings) {
-    out["checks"].push_back({{"what", finding.what},
-                             {"health", kHealthNames[static_cast<std::size_t>(finding.health)]},
-                             {"says", finding.says}});
-  }
-  return printed_json(std::move(out));
+  return table;
 }
 
 }  // namespace
@@ -214,7 +203,8 @@ CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundi
   const bool json = format_choice(format) == OutputFormat::json;
   const std::vector<Finding> findings = examine(data);
   CommandOutput out;
-  out.text = json ? json_of(findings) : text_of(findings);
+  out.text =
+      json ? printed_json({{"checks", table_of(findings).json()}}) : origin_text() + "\n\n" + table_of(findings).text();
   const auto failed = std::find_if(findings.begin(), findings.end(),
                                    [](const Finding& finding) { return finding.health == Health::fails; });
   if (failed == findings.end()) return out;

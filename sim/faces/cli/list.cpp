@@ -1,5 +1,5 @@
-// Every list is a table whose cells are JSON values. For programs the values are printed as they are, for people
-// through the column's format. Both therefore show the same figures, and a list is one function that fills rows.
+// Every list is a table, which people read as text and programs as JSON. Both therefore show the same figures, and a
+// list is one function that fills rows.
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -14,7 +14,7 @@
 #include "cluster/cluster.hpp"
 #include "cluster/profiles.hpp"
 #include "model/model_loader.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "schedule/schedule.hpp"
 #include "simulation/figures.hpp"
 #include "strategy/framework_catalog.hpp"
@@ -33,125 +33,89 @@ namespace mirfak {
 namespace {
 
 namespace po = boost::program_options;
-using Json = nlohmann::ordered_json;
 
-struct Column {
-  std::string key;    // key in JSON, with its unit
-  std::string title;  // title in text
-  std::string (*text)(const Json& value);
-};
+constexpr double kTeraflops = 1e12;
 
-struct Listing {
-  std::vector<Column> columns;
-  std::vector<std::vector<Json>> rows;  // a cell per column; null: not known, or there is none
-};
+// Returns a cell of a figure that is not known, or of a name that there is none of.
+template <class T>
+Cell known(bool is_known, const T& value) {
+  return is_known ? Cell(value) : words("-");
+}
+Cell as_rate(double bytes_per_s) { return {fmt::format("{:.1f} GB/s", bytes_per_s / kGB), bytes_per_s}; }
 
-std::string as_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-std::string as_flag(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
-std::string as_count(const Json& value) { return format_count(value.get<double>()); }
-std::string as_bytes(const Json& value) { return format_bytes(value.get<double>()); }
-std::string as_rate(const Json& value) { return fmt::format("{:.1f} GB/s", value.get<double>() / kGB); }
-std::string as_tflops(const Json& value) { return fmt::format("{:.1f}", value.get<double>() * 1e-12); }
-std::string as_watts(const Json& value) { return fmt::format("{:.0f} W", value.get<double>()); }
-std::string as_seconds(const Json& value) { return format_seconds(value.get<double>()); }
-std::string as_share(const Json& value) { return format_percent(value.get<double>()); }
-std::string as_dollars(const Json& value) { return format_price(value.get<double>()); }
-
-Listing list_models(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "model", as_word},
-                 {"parameters", "parameters", as_count},
-                 {"layers", "layers", as_word},
-                 {"hidden", "hidden", as_word},
-                 {"heads", "heads", as_word},
-                 {"kv_heads", "kv heads", as_word},
-                 {"ffn", "ffn", as_word},
-                 {"vocab", "vocabulary", as_word},
-                 {"max_sequence", "sequence", as_word}};
+Table list_models(const DataFolders& folders) {
+  Table out(
+      "model:name | >parameters:parameters | >layers:layers | >hidden:hidden | >heads:heads | >kv heads:kv_heads | "
+      ">ffn:ffn | >vocabulary:vocab | >sequence:max_sequence",
+      0);
   for (const std::string& name : model_names(folders.models)) {
     const ModelSpec model = load_model(name, folders.models, {});
-    const auto of_stack = [&](std::int64_t value) { return model.blocks.empty() ? Json(value) : Json(); };
-    out.rows.push_back({name, count_parameters(model).total, model.layers, model.hidden, of_stack(model.heads),
-                        of_stack(model.kv_heads), of_stack(model.ffn), model.vocab, model.max_sequence});
+    const auto of_stack = [&](std::int64_t value) { return known(model.blocks.empty(), value); };
+    out.add({name, in_count(count_parameters(model).total), model.layers, model.hidden, of_stack(model.heads),
+             of_stack(model.kv_heads), of_stack(model.ffn), model.vocab, model.max_sequence});
   }
   return out;
 }
 
-Listing list_blocks(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "block", as_word}, {"description", "description", as_word}, {"sizes", "sizes", as_word}};
+Table list_blocks(const DataFolders& folders) {
+  Table out("block:name | description:description | sizes:sizes", 0);
   block::Library library(folders.models / "blocks");
   for (const std::string& stem : library.names()) {
     const std::shared_ptr<const block::BlockFile> file = library.find(stem, {})->file;
     for (const block::Block& one : file->blocks()) {
       const bool first = &one == &file->blocks().front();
-      out.rows.push_back({first ? stem : stem + "." + one.name, first ? file->description() : "",
-                          fmt::format("{}", fmt::join(block::size_names(one), " "))});
+      out.add({first ? stem : stem + "." + one.name, first ? file->description() : "",
+               fmt::format("{}", fmt::join(block::size_names(one), " "))});
     }
   }
   return out;
 }
 
-Json peak_flops(const GpuSpec& gpu, Precision precision) {
+Cell peak_flops(const GpuSpec& gpu, Precision precision) {
   const auto found = gpu.peak_flops.find(precision);
-  return found == gpu.peak_flops.end() ? Json() : Json(found->second.value);
+  if (found == gpu.peak_flops.end()) return words("-");
+  return {fmt::format("{:.1f}", found->second.value / kTeraflops), found->second.value};
 }
 
-Listing list_gpus(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "gpu", as_word},
-                 {"title", "title", as_word},
-                 {"memory_bytes", "memory", as_bytes},
-                 {"memory_bandwidth_bytes_per_s", "bandwidth", as_rate},
-                 {"peak_fp16_flops", "fp16 TFLOP/s", as_tflops},
-                 {"peak_bf16_flops", "bf16", as_tflops},
-                 {"peak_fp8_flops", "fp8", as_tflops},
-                 {"tdp_w", "power", as_watts}};
+Table list_gpus(const DataFolders& folders) {
+  Table out(
+      "gpu:name | title:title | >memory:memory_bytes | >bandwidth:memory_bandwidth_bytes_per_s | >fp16 "
+      "TFLOP/s:peak_fp16_flops | >bf16:peak_bf16_flops | >fp8:peak_fp8_flops | >power:tdp_w",
+      0);
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::gpu)) {
     const GpuSpec gpu = catalog.gpu(name);
-    out.rows.push_back({name, gpu.title, gpu.memory_bytes.value, gpu.memory_bandwidth.value,
-                        peak_flops(gpu, Precision::fp16), peak_flops(gpu, Precision::bf16),
-                        peak_flops(gpu, Precision::fp8), gpu.tdp_w.value});
+    out.add({name, gpu.title, in_bytes(gpu.memory_bytes.value), as_rate(gpu.memory_bandwidth.value),
+             peak_flops(gpu, Precision::fp16), peak_flops(gpu, Precision::bf16), peak_flops(gpu, Precision::fp8),
+             Cell(fmt::format("{:.0f} W", gpu.tdp_w.value), gpu.tdp_w.value)});
   }
   return out;
 }
 
-Listing list_nodes(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "node", as_word},
-                 {"title", "title", as_word},
-                 {"gpus", "gpus", as_word},
-                 {"gpu", "gpu", as_word},
-                 {"scale_up", "scale-up", as_word},
-                 {"scale_up_domain", "domain", as_word},
-                 {"network", "network", as_word},
-                 {"ports", "ports", as_word},
-                 {"network_bytes_per_s", "of the node", as_rate}};
+Table list_nodes(const DataFolders& folders) {
+  Table out(
+      "node:name | title:title | >gpus:gpus | gpu:gpu | scale-up:scale_up | >domain:scale_up_domain | network:network "
+      "| >ports:ports | >of the node:network_bytes_per_s",
+      0);
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::node)) {
     const NodeHardware node = catalog.node(name);
-    out.rows.push_back({name, node.spec.title, node.spec.gpus, node.spec.gpu, node.spec.scale_up,
-                        node.spec.scale_up_domain, node.spec.network, node.spec.ports,
-                        node.spec.ports * node.network.bandwidth.value});
+    out.add({name, node.spec.title, node.spec.gpus, node.spec.gpu, node.spec.scale_up, node.spec.scale_up_domain,
+             node.spec.network, node.spec.ports, as_rate(node.spec.ports * node.network.bandwidth.value)});
   }
   return out;
 }
 
-Listing list_links(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "link", as_word},
-                 {"title", "title", as_word},
-                 {"bandwidth_bytes_per_s", "line rate", as_rate},
-                 {"efficiency", "reached", as_share},
-                 {"base_latency_s", "base latency", as_seconds},
-                 {"latency_s", "per step", as_seconds},
-                 {"joins", "joins a GPU to", as_word}};
+Table list_links(const DataFolders& folders) {
+  Table out(
+      "link:name | title:title | >line rate:bandwidth_bytes_per_s | >reached:efficiency | >base latency:base_latency_s "
+      "| >per step:latency_s | joins a GPU to:joins",
+      0);
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::link)) {
     const LinkSpec link = catalog.link(name);
-    out.rows.push_back({name, link.title, link.bandwidth.value, link.efficiency.value, link.base_latency_s.value,
-                        link.latency_s.value, link_ends_text(link)});
+    out.add({name, link.title, as_rate(link.bandwidth.value), in_percent(link.efficiency.value),
+             in_seconds(link.base_latency_s.value), in_seconds(link.latency_s.value), link_ends_text(link)});
   }
   return out;
 }
@@ -180,52 +144,47 @@ std::string sentence_of(FabricType type) {
   return {};
 }
 
-Listing list_fabrics(const DataFolders& /*folders*/) {
-  Listing out;
-  out.columns = {{"name", "fabric", as_word}, {"default", "default", as_flag}, {"description", "description", as_word}};
+Table list_fabrics(const DataFolders& /*folders*/) {
+  Table out("fabric:name | >default:default | description:description", 0);
   for (std::size_t i = 0; i < fabric_names().size(); ++i) {
     const auto type = static_cast<FabricType>(i);
-    out.rows.push_back({fabric_names()[i], type == default_fabric().type, sentence_of(type)});
+    out.add({fabric_names()[i], type == default_fabric().type, sentence_of(type)});
   }
   return out;
 }
 
-Listing list_schedules(const DataFolders& /*folders*/) {
-  Listing out;
-  out.columns = {{"name", "schedule", as_word}, {"description", "description", as_word}};
-  for (const Schedule& schedule : schedules()) out.rows.push_back({schedule.name, schedule.sentence});
+Table list_schedules(const DataFolders& /*folders*/) {
+  Table out("schedule:name | description:description", 0);
+  for (const Schedule& schedule : schedules()) out.add({schedule.name, schedule.sentence});
   return out;
 }
 
-Listing list_frameworks(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"name", "framework", as_word},
-                 {"fused_attention", "flash attention", as_flag},
-                 {"overlap_pipeline", "overlaps transfers", as_flag},
-                 {"overlap_tensor_gradients", "overlaps tensor gradients", as_flag},
-                 {"like", "like", as_word},
-                 {"source", "source", as_word}};
+Table list_frameworks(const DataFolders& folders) {
+  Table out(
+      "framework:name | >flash attention:fused_attention | >overlaps transfers:overlap_pipeline | >overlaps tensor "
+      "gradients:overlap_tensor_gradients | >like:like | source:source",
+      0);
   const FrameworkCatalog frameworks(folders.hardware);
   for (const std::string& name : frameworks.names()) {
     const Framework& framework = frameworks.framework(name);
-    out.rows.push_back({name, !framework.fusion.attention.empty(), framework.communication.overlap_pipeline,
-                        framework.communication.overlap_tensor_gradients,
-                        framework.likes.empty() ? Json() : Json(framework.likes.front()), framework.source});
+    out.add({name, !framework.fusion.attention.empty(), framework.communication.overlap_pipeline,
+             framework.communication.overlap_tensor_gradients,
+             framework.likes.empty() ? words("-") : framework.likes.front(), framework.source});
   }
   return out;
 }
 
-Json joined(const std::vector<std::string>& names) {
-  return names.empty() ? Json() : Json(fmt::format("{}", fmt::join(names, "; ")));
+Cell joined(const std::vector<std::string>& names) {
+  return known(!names.empty(), fmt::format("{}", fmt::join(names, "; ")));
 }
 
 // Lists every constant of a framework that was chosen on measured runs, at the framework that states it and not at
 // those that inherit it.
-Listing list_fits(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"framework", "framework", as_word}, {"constant", "constant", as_word},
-                 {"value", "value", as_word},         {"error", "error", as_share},
-                 {"chosen_on", "chosen on", as_word}, {"judged_on", "judged on", as_word}};
+Table list_fits(const DataFolders& folders) {
+  Table out(
+      "framework:framework | constant:constant | value:value | >error:error | chosen on:chosen_on | judged "
+      "on:judged_on",
+      0);
   const FrameworkCatalog frameworks(folders.hardware);
   for (const std::string& name : frameworks.names()) {
     const Framework& framework = frameworks.framework(name);
@@ -234,29 +193,23 @@ Listing list_fits(const DataFolders& folders) {
       const bool inherited = !framework.likes.empty() &&
                              std::ranges::count(frameworks.framework(framework.likes.front()).notes.all(), note) > 0;
       if (inherited) continue;
-      out.rows.push_back({name, note.habit, note.value, note.error ? Json(*note.error) : Json(), joined(note.chosen_on),
-                          joined(note.judged_on)});
+      out.add({name, note.habit, note.value, in_percent(note.error), joined(note.chosen_on), joined(note.judged_on)});
     }
   }
   return out;
 }
 
-Listing list_prices(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"provider", "provider", as_word},
-                 {"kind", "kind", as_word},
-                 {"gpu", "gpu", as_word},
-                 {"instance", "instance", as_word},
-                 {"region", "region", as_word},
-                 {"date", "date", as_word},
-                 {"usd_per_gpu_hour", "per GPU hour", as_dollars}};
+Table list_prices(const DataFolders& folders) {
+  Table out(
+      "provider:provider | kind:kind | gpu:gpu | instance:instance | >region:region | date:date | >per GPU "
+      "hour:usd_per_gpu_hour",
+      0);
   const Catalog catalog(folders.hardware);
   for (const std::string& provider : catalog.names(ProfileKind::price)) {
     for (const PriceSpec& price : catalog.prices(provider)) {
-      out.rows.push_back({provider, price_kind_names()[static_cast<std::size_t>(price.kind)], price.gpu,
-                          price.instance.empty() ? Json() : Json(price.instance),
-                          price.region.empty() ? Json() : Json(price.region), price.date,
-                          price.usd_per_gpu_hour.value});
+      out.add({provider, price_kind_names()[static_cast<std::size_t>(price.kind)], price.gpu,
+               known(!price.instance.empty(), price.instance), known(!price.region.empty(), price.region), price.date,
+               Cell(format_price(price.usd_per_gpu_hour.value), price.usd_per_gpu_hour.value)});
     }
   }
   return out;
@@ -272,64 +225,49 @@ std::string meaning_of(const WordRule& rule) {
   return rule.inferred.empty() ? out : fmt::format("{} (inferred: {})", out, rule.inferred);
 }
 
-// Lists the words of measured runs: those of the common vocabulary, then those of the mapping files.
-Listing list_words(const DataFolders& folders) {
-  Listing out;
-  out.columns = {{"column", "column", as_word},
-                 {"word", "word", as_word},
-                 {"meaning", "meaning", as_word},
-                 {"file", "file", as_word},
-                 {"line", "line", as_word}};
+// Lists the words of measured runs: those of the common vocabulary, then those of the mapping files. `wanted`: the
+// column of measured runs whose words are listed; "": all.
+Table words_of_column(const DataFolders& folders, const std::string& wanted) {
+  Table out("column:column | word:word | meaning:meaning | file:file | >line:line", 0);
+  std::vector<std::string> found;
   const RunMappings mappings = RunMappings::from_folder(mapping_folder(folders.models.parent_path()));
   const auto add = [&](const RunMapping& mapping) {
     for (const ColumnMapping& column : mapping.columns) {
       for (const WordRule& rule : column.rules) {
         if (rule.where.file != mapping.files.front()) continue;  // rule of the vocabulary that the mapping builds on
+        if (!rule.words.empty()) found.push_back(column.name);
+        if (!wanted.empty() && column.name != wanted) continue;
         for (const WordPattern& word : rule.words) {
-          out.rows.push_back({column.name, word.text(), meaning_of(rule),
-                              std::filesystem::path(rule.where.file).filename().string(), word.where().line});
+          out.add({column.name, word.text(), meaning_of(rule),
+                   std::filesystem::path(rule.where.file).filename().string(), word.where().line});
         }
       }
     }
   };
   add(mappings.vocabulary());
   for (const RunMapping& mapping : mappings.all()) add(mapping);
+  if (!wanted.empty() && out.empty()) {
+    fail_input({}, fmt::format("--column: no mapping has words of a column '{}'", excerpt(wanted)),
+               did_you_mean(wanted, found, ""));
+  }
   return out;
 }
 
-// Keeps the rows of one column, in a list whose first cells name columns.
-void keep_column(Listing& listing, const std::string& column) {
-  std::vector<std::string> known;
-  for (const auto& row : listing.rows) {
-    if (known.empty() || known.back() != as_word(row.front())) known.push_back(as_word(row.front()));
-  }
-  if (listing.columns.front().key != "column") fail_input({}, "--column chooses among words only");
-  if (std::find(known.begin(), known.end(), column) == known.end()) {
-    fail_input({}, fmt::format("--column: no mapping has words of a column '{}'", excerpt(column)),
-               did_you_mean(column, known, ""));
-  }
-  std::erase_if(listing.rows, [&](const std::vector<Json>& row) { return as_word(row.front()) != column; });
-}
+Table list_words(const DataFolders& folders) { return words_of_column(folders, {}); }
 
-Listing list_strategy(const DataFolders& /*folders*/) {
-  Listing out;
-  out.columns = {{"key", "key", as_word}, {"default", "default", as_word}, {"description", "description", as_word}};
-  for (const StrategyKey& key : strategy_keys()) out.rows.push_back({key.key, key.default_text, key.sentence});
+Table list_strategy(const DataFolders& /*folders*/) {
+  Table out("key:key | default:default | description:description", 0);
+  for (const StrategyKey& key : strategy_keys()) out.add({key.key, key.default_text, key.sentence});
   return out;
 }
 
 // Lists the single figures of results as assertions name them: those of an iteration by their names, those of a
 // training with "train." in front.
-Listing list_figures(const DataFolders& /*folders*/) {
-  Listing out;
-  out.columns = {{"key", "key", as_word},
-                 {"label", "label", as_word},
-                 {"unit", "unit", as_word},
-                 {"meaning", "meaning", as_word},
-                 {"unknown", "not known where", as_word}};
+Table list_figures(const DataFolders& /*folders*/) {
+  Table out("key:key | label:label | unit:unit | meaning:meaning | >not known where:unknown", 0);
   const auto add = [&](const char* prefix, const FigureInfo& of) {
     const char* const unit = of.truth ? "truth" : symbol_of_key(of.key).data();
-    out.rows.push_back({prefix + of.key, of.label, unit, of.meaning, of.unknown.empty() ? Json() : Json(of.unknown)});
+    out.add({prefix + of.key, of.label, unit, of.meaning, known(!of.unknown.empty(), of.unknown)});
   };
   for (const IterationFigure& figure : iteration_figures()) add(figure.elsewhere ? "activities." : "", figure);
   for (const TrainingFigure& figure : training_figures()) add("train.", figure);
@@ -338,7 +276,7 @@ Listing list_figures(const DataFolders& /*folders*/) {
 
 struct NamedListing {
   std::string_view name;
-  Listing (*fill)(const DataFolders& folders);
+  Table (*fill)(const DataFolders& folders);
 };
 constexpr std::array kListings = {
     NamedListing{"models", list_models},       NamedListing{"gpus", list_gpus},
@@ -349,35 +287,6 @@ constexpr std::array kListings = {
     NamedListing{"blocks", list_blocks},       NamedListing{"fits", list_fits},
     NamedListing{"figures", list_figures},
 };
-
-Json json_of(const Listing& listing) {
-  Json out = Json::array();
-  for (const auto& row : listing.rows) {
-    Json entry = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) entry[listing.columns[i].key] = row[i];
-    out.push_back(std::move(entry));
-  }
-  return out;
-}
-
-std::string text_of(const Listing& listing) {
-  std::string alignment;  // words left, figures right
-  std::vector<std::string> titles;
-  for (std::size_t i = 0; i < listing.columns.size(); ++i) {
-    alignment += listing.rows.empty() || listing.rows.front()[i].is_string() ? 'l' : 'r';
-    titles.push_back(listing.columns[i].title);
-  }
-  TextTable table(alignment, 0);
-  table.add_row(std::move(titles));
-  for (const auto& row : listing.rows) {
-    std::vector<std::string> cells;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      cells.push_back(row[i].is_null() ? "-" : listing.columns[i].text(row[i]));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table.text();
-}
 
 }  // namespace
 
@@ -399,10 +308,11 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
 
   const OutputFormat format = format_choice(format_name);
   const NamedListing& chosen = kListings[choice("list", wanted, names)];
-  Listing listing = chosen.fill(data_folders(data));
-  if (!column.empty()) keep_column(listing, column);
-  if (format == OutputFormat::text) return {text_of(listing), {}};
-  return {printed_json(Json{{std::string(chosen.name), json_of(listing)}}), {}};
+  if (!column.empty() && chosen.name != "words") fail_input({}, "--column chooses among words only");
+  const DataFolders folders = data_folders(data);
+  const Table table = column.empty() ? chosen.fill(folders) : words_of_column(folders, column);
+  if (format == OutputFormat::text) return {table.text(), {}};
+  return {printed_json({{std::string(chosen.name), table.json()}}), {}};
 }
 
 }  // namespace mirfak

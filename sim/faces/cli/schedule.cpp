@@ -4,7 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "schedule/pass_timeline.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -195,13 +195,12 @@ std::string text_of(const DrawnSchedule& subject, int columns) {
                                 schedule.sentence, subject.shape.stages, subject.shape.microbatches,
                                 subject.placement.parts(), subject.placement.holds_twice() ? ", each held twice" : "");
   out += drawing(subject, columns) + '\n';
-  TextTable table("rlrrrr");
-  table.add_row({"stage", "parts", "passes", "keeps", "idle", "from first to last"});
+  Table table(">stage | parts | >passes | >keeps | >idle | >from first to last");
   for (int stage = 0; stage < subject.shape.stages; ++stage) {
-    table.add_row({fmt::format("{}", stage), parts_text(subject.placement, stage),
-                   fmt::format("{}", subject.orders[static_cast<std::size_t>(stage)].size()),
-                   fmt::format("{:g}", subject.in_flight(stage)), fmt::format("{}", subject.timeline.idle(stage)),
-                   fmt::format("{}", subject.timeline.span(stage))});
+    table.add({fmt::format("{}", stage), parts_text(subject.placement, stage),
+               fmt::format("{}", subject.orders[static_cast<std::size_t>(stage)].size()),
+               fmt::format("{:g}", subject.in_flight(stage)), fmt::format("{}", subject.timeline.idle(stage)),
+               fmt::format("{}", subject.timeline.span(stage))});
   }
   out += table.text();
   out += fmt::format(

@@ -8,7 +8,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "page/page_data.hpp"
-#include "report/explain_text.hpp"
+#include "report/explanation.hpp"
 #include "report/job_text.hpp"
 #include "report/jobs_report.hpp"
 #include "report/json_csv.hpp"
@@ -130,7 +130,7 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
   if (!is_executed_in_part(simulation)) {
     out += "\n" + timeline_text(simulation.program, simulation.timeline, drawing);
   }
-  if (explain) out += "\n" + explain_text(scenario, simulation);
+  if (explain) out += "\n" + text_of(explanation(scenario, simulation));
   return out;
 }
 
@@ -242,8 +242,8 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
   }
   if (!options.report.empty()) {
-    const std::string explanation = explained_jobs(file, jobs, simulation, links, lowering);
-    write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, explanation)));
+    const std::vector<Section> network = network_explanation(file, jobs, simulation, links, lowering);
+    write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, network)));
   }
   CommandOutput output;
   const OutputFormat format = format_or_csv_choice(options.format);
@@ -258,7 +258,7 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     output.text = printed_json(std::move(out));
   } else {
     output.text = jobs_text(file, simulation);
-    if (options.explain) output.text += "\n" + explained_jobs(file, jobs, simulation, links, lowering);
+    if (options.explain) output.text += "\n" + text_of(jobs_explanation(file, jobs, simulation, links, lowering));
     if (spread) output.text += "\n" + jobs_spread_text(file, *spread);
   }
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {

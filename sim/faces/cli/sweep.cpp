@@ -10,8 +10,8 @@
 #include "cli/options.hpp"
 #include "cli/sweep_points.hpp"
 #include "page/page_data.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
-#include "report/text_table.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
@@ -104,12 +104,12 @@ void read_shard(const std::string& text, SweepOptions& run) {
 bool needs_reason(PointStatus status) { return status == PointStatus::input || status == PointStatus::internal; }
 
 std::string text_of(const std::string& out, const SweepOutcome& outcome) {
-  TextTable table("lrl", 2);
+  Table table("|>|", 2);
   for (std::size_t i = 0; i < kPointStatuses; ++i) {
     if (outcome.by_status[i] == 0) continue;
     const auto status = static_cast<PointStatus>(i);
-    table.add_row({std::string(name_of(status)), std::to_string(outcome.by_status[i]),
-                   needs_reason(status) ? outcome.reasons[i] : ""});
+    table.add({std::string(name_of(status)), std::to_string(outcome.by_status[i]),
+               needs_reason(status) ? outcome.reasons[i] : ""});
   }
   const std::string points = outcome.table ? points_text(*outcome.table) : "";
   return fmt::format("{}: {} points\n{}{}{}", out, outcome.points, table.text(), points, notes_text(outcome.notes));

@@ -1,7 +1,7 @@
 #include "cli/sweep_points.hpp"
 
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "simulation/figures.hpp"
 
 #include <fmt/format.h>
@@ -33,31 +33,30 @@ std::string short_key(const std::string& key) { return key.substr(key.find('.') 
 constexpr std::string_view kFigures[] = {"iteration_time_s", "iteration_time_low_s",    "iteration_time_high_s",
                                          "tflops_per_gpu",   "hardware_tflops_per_gpu", "memory_peak_bytes"};
 
-std::vector<std::string> point_cells(const SweepTable& table, std::size_t row) {
-  std::vector<std::string> cells;
-  for (const AxisTable& axis : table.axes) cells.push_back(value_text(axis, axis.index_at(table.point(row))));
+std::vector<Cell> point_cells(const SweepTable& table, std::size_t row) {
+  std::vector<Cell> cells;
+  for (const AxisTable& axis : table.axes) cells.emplace_back(value_text(axis, axis.index_at(table.point(row))));
   const std::vector<std::string>& keys = point_figure_keys();
   for (const std::string_view key : kFigures) {
     const auto column = std::find(keys.begin(), keys.end(), key) - keys.begin();
     const double number = table.figures(row)[static_cast<std::size_t>(column)];
-    cells.push_back(std::isnan(number) ? "-" : format(number, unit_of_key(key)));
+    cells.push_back(std::isnan(number) ? words("-") : Cell(number, unit_of_key(key)));
   }
-  cells.push_back(table.status(row) == PointStatus::ok ? "" : std::string(name_of(table.status(row))));
+  cells.emplace_back(table.status(row) == PointStatus::ok ? "" : name_of(table.status(row)));
   return cells;
 }
 
 }  // namespace
 
 std::string points_text(const SweepTable& table) {
-  TextTable out(std::string(table.axes.size() + std::size(kFigures), 'r') + 'l');
-  std::vector<std::string> heading;
-  for (const AxisTable& axis : table.axes) heading.push_back(short_key(axis.key));
-  for (const std::string_view key : kFigures) heading.push_back(iteration_figure(key).label);
-  out.add_row(std::move(heading));
+  Table out;
+  for (const AxisTable& axis : table.axes) out.add_column(short_key(axis.key));
+  for (const std::string_view key : kFigures) out.add_column(iteration_figure(key).label);
+  out.add_column("", false);
   std::vector<std::size_t> rows(table.rows());
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
   std::sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return table.point(a) < table.point(b); });
-  for (const std::size_t row : rows) out.add_row(point_cells(table, row));
+  for (const std::size_t row : rows) out.add(point_cells(table, row));
   return "\n" + out.text();
 }
 

@@ -9,9 +9,9 @@
 #include "page/page_data.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recording_comparison_report.hpp"
-#include "report/reliability_svg.hpp"
 #include "report/trace_comparison_report.hpp"
 #include "report/validation_markdown.hpp"
+#include "report/validation_plots.hpp"
 #include "report/validation_report.hpp"
 #include "validation/validate_runs.hpp"
 

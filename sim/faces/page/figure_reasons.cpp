@@ -1,14 +1,13 @@
 #include "page/figure_reasons.hpp"
 
 #include "base/units.hpp"
-#include "report/explain_text.hpp"
+#include "report/explanation.hpp"
 #include "simulation/figures.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <sstream>
 #include <string_view>
 
 namespace mirfak {
@@ -237,31 +236,9 @@ class FigureReasons {
 
 }  // namespace
 
-nlohmann::ordered_json explanation_sections(const std::string& text) {
-  Json out = Json::array();
-  std::istringstream lines(text);
-  std::string section;
-  const auto end_section = [&] {
-    if (out.empty()) return;
-    while (section.ends_with('\n')) section.pop_back();
-    out.back()["text"] = section;
-  };
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line.front() != ' ') {
-      end_section();
-      out.push_back({{"title", line}});
-      section.clear();
-    } else if (!line.empty() || !section.empty()) {
-      section += line + '\n';
-    }
-  }
-  end_section();
-  return out;
-}
-
 nlohmann::ordered_json explanation_of(const Scenario& scenario, const Simulation& simulation) {
   return {{"figures", FigureReasons(simulation).json()},
-          {"sections", explanation_sections(explain_text(scenario, simulation))}};
+          {"sections", sections_json(explanation(scenario, simulation))}};
 }
 
 }  // namespace mirfak

@@ -12,10 +12,7 @@ namespace mirfak {
 // Returns the explanation of the figures of an iteration. `figures` has an entry for each key of result_json() (for
 // activities with "activities." in front): `meaning`, a sentence; `formula`, with its numbers; `sources` of the
 // figure's inputs; `see`, the beginnings of the titles of sections with more details. `sections` is a list of `title`
-// and `text`: the parts of explain_text().
+// and `text`: the parts of explanation().
 nlohmann::ordered_json explanation_of(const Scenario& scenario, const Simulation& simulation);
-
-// Returns the sections of a text. Lines that are not indented are the titles of sections.
-nlohmann::ordered_json explanation_sections(const std::string& text);
 
 }  // namespace mirfak

@@ -1,10 +1,12 @@
 #include "page/page.hpp"
 
 #include "base/origin.hpp"
+#include "base/units.hpp"
 #include "base/visible_text.hpp"
 #include "page/page_assets.hpp"
-#include "page/units_json.hpp"
 #include "report/markup.hpp"
+#include "simulation/figures.hpp"
+#include "training/training_figures.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,8 +17,10 @@ namespace mirfak {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Returns JSON that may stand in an element `script`: no `<` ends the element or opens a comment.
-std::string embedded(const nlohmann::ordered_json& data) {
+std::string embedded(const Json& data) {
   std::string out;
   for (const char c : data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) {
     if (c == '<') {
@@ -49,9 +53,9 @@ std::string hash_source(std::string_view hash) {
 }
 
 // Removes the wall time of this machine, so that the same results are the same page.
-void leave_out_clock(nlohmann::ordered_json& held) {
+void leave_out_clock(Json& held) {
   for (const char* place : {"/result", "/explanation/figures"}) {
-    const nlohmann::ordered_json::json_pointer at(place);
+    const Json::json_pointer at(place);
     if (held.contains(at) && held[at].is_object()) held[at].erase("wall_time_s");
   }
 }
@@ -72,8 +76,25 @@ std::string_view page_script() {
 std::string page_style_source() { return hash_source(kPageStyleHash); }
 std::string page_script_source() { return hash_source(kPageScriptHash); }
 
-std::string page_html(const std::string& title, std::string_view kind, const nlohmann::ordered_json& data) {
-  nlohmann::ordered_json held = {{"kind", kind}, {"units", units_json()}};
+Json units_json() {
+  Json out = {
+      {"names", Json::object()}, {"times", Json::array()}, {"words", Json::object()}, {"labels", Json::object()}};
+  for (std::size_t i = 0; i < kNumberOfUnits; ++i) {
+    const UnitNames names = names_of(static_cast<Unit>(i));
+    if (names.names.empty()) continue;
+    Json& of = out["names"][std::string(name_of(static_cast<Unit>(i)))];
+    of = {{"size", names.size}, {"step", names.step}, {"names", Json::array()}};
+    for (const std::string_view name : names.names) of["names"].push_back(name);
+  }
+  for (const TimeUnit& unit : time_units()) out["times"].push_back({unit.least, unit.seconds, unit.name});
+  for (const UnitWord& word : unit_words()) out["words"][std::string(word.word)] = name_of(word.unit);
+  for (const TrainingFigure& figure : training_figures()) out["labels"][figure.key] = figure.label;
+  for (const IterationFigure& figure : iteration_figures()) out["labels"][figure.key] = figure.label;
+  return out;
+}
+
+std::string page_html(const std::string& title, std::string_view kind, const Json& data) {
+  Json held = {{"kind", kind}, {"units", units_json()}};
   std::string text;
   for (const auto& [key, value] : data.items()) {
     if (key == "text") {

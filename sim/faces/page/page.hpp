@@ -12,6 +12,10 @@ namespace mirfak {
 // kind). The key `text` of `data` is the report. `data` may hold any text: nothing of it is read as markup.
 std::string page_html(const std::string& title, std::string_view kind, const nlohmann::ordered_json& data);
 
+// Returns the units in which the script of pages shows quantities (base/units.hpp): `names`, `times`, `words` with
+// which keys end, and `labels` of figures.
+nlohmann::ordered_json units_json();
+
 // Parts of a page, for callers that serve pages of another form: the style sheet, and a script that defines
 // `mirfak.show(element, data)`. The function draws the views of `data`, selected by its `kind`, into an element, as
 // often as it is called.

@@ -1,13 +1,14 @@
 #include "page/page_data.hpp"
 
+#include "base/parallel.hpp"
+#include "base/units.hpp"
 #include "page/figure_reasons.hpp"
 #include "page/page.hpp"
 #include "page/pass_timeline.hpp"
 #include "page/training_reasons.hpp"
 #include "report/job_text.hpp"
 #include "report/result_json.hpp"
-#include "report/search_json.hpp"
-#include "report/search_text.hpp"
+#include "report/search_report.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
 #include "simulation/long_iteration.hpp"
@@ -15,6 +16,8 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace mirfak {
 
@@ -28,13 +31,16 @@ Json page_data(const char* kind, const std::string& title, Json result, std::str
   return {{"kind", kind}, {"title", title}, {"result", std::move(result)}, {"text", std::move(text)}};
 }
 
-// Returns the simulated job in words.
-Json facts_of(const std::string& scenario, const Job& job, const std::string& microbatches) {
-  return Json::array({Json::array({"scenario", scenario}), Json::array({"model", model_text(job.model)}),
-                      Json::array({"cluster", cluster_text(job.cluster)}),
-                      Json::array({"strategy", strategy_text(job)}),
-                      Json::array({"batch", sequences_text(job.training) + microbatches}),
-                      Json::array({"framework", fmt::format("{}, {}", job.framework.name, job.training.precision)})});
+// What a page is about, in words: a name and a text each.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+Facts facts_of(const std::string& scenario, const Job& job, const std::string& microbatches) {
+  return {{"scenario", scenario},
+          {"model", model_text(job.model)},
+          {"cluster", cluster_text(job.cluster)},
+          {"strategy", strategy_text(job)},
+          {"batch", sequences_text(job.training) + microbatches},
+          {"framework", fmt::format("{}, {}", job.framework.name, job.training.precision)}};
 }
 
 // Adds the words and the scenario of each strategy, and the scenario that was searched.
@@ -53,13 +59,19 @@ std::string failure_text(const SearchFailure& failure) {
   return fmt::format("No strategy was found: {}; {}", failure.reason, failure.hint);
 }
 
-// Returns the sections on the network alone: each job's own explanation stands at the job.
-Json network_sections(const std::string& explanation) {
-  return explanation_sections(explanation.substr(0, explanation.find("\nThe job ")));
-}
-
 std::string title_of(const char* what, const Job& job) {
   return fmt::format("{}{} on {}", what, job.model.name, cluster_text(job.cluster));
+}
+
+void add_finish(const FoundStrategy& found, Json& figures) {
+  if (found.finish_s <= 0) return;
+  figures["time_to_finish_s"] = {
+      {"meaning",
+       "The whole training, expected in closed form: its iterations, what failures take back, saves, restarts and "
+       "planned pauses. `mirfak train` simulates it and says where the time goes."},
+      {"formula", fmt::format("iterations of {} each, and what happens between them: {}",
+                              format_seconds(found.iteration_time_s), format_seconds(found.finish_s))},
+      {"see", Json::array()}};
 }
 
 }  // namespace
@@ -80,12 +92,11 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
 }
 
 nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
-                                      const std::string& network) {
+                                      const std::vector<Section>& network) {
   Json out = page_data("jobs", fmt::format("{} jobs on {}", file.jobs.size(), cluster_text(file.cluster)),
                        jobs_json(file, simulation, links), jobs_text(file, simulation));
-  out["facts"] =
-      Json::array({Json::array({"scenario", file.name}), Json::array({"cluster", cluster_text(file.cluster)})});
-  out["network"] = network_sections(network);
+  out["facts"] = Facts{{"scenario", file.name}, {"cluster", cluster_text(file.cluster)}};
+  out["network"] = sections_json(network);
   Json& jobs = out["jobs"] = Json::array();
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
     const JobAmongOthers& among = simulation.jobs[i];
@@ -150,8 +161,7 @@ nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Co
   for (const OptionResult& row : comparison.rows) {
     if (!row.scenario) continue;
     const Job& job = row.scenario->job;
-    out["facts"] = Json::array(
-        {Json::array({"model", model_text(job.model)}), Json::array({"batch", sequences_text(job.training)})});
+    out["facts"] = Facts{{"model", model_text(job.model)}, {"batch", sequences_text(job.training)}};
     break;
   }
   return out;
@@ -165,6 +175,25 @@ nlohmann::ordered_json validation_page_data(const std::vector<ValidationTable>& 
 nlohmann::ordered_json traces_page_data(const TraceComparison& comparison) {
   return page_data("traces", fmt::format("{} against {}", comparison.predicted, comparison.measured),
                    comparison_json(comparison), comparison_text(comparison, kWorstRows));
+}
+
+nlohmann::ordered_json strategy_explanations(const SearchScenario& search,
+                                             std::span<const SimulatedStrategy> strategies,
+                                             const ScenarioSources& sources) {
+  std::vector<Json> made(std::min(kExplainedStrategies, strategies.size()));
+  parallel_for(made.size(), [&](std::size_t i) {
+    const FoundStrategy& found = strategies[i].found;
+    const Scenario scenario = as_scenario(search, found.job, sources);
+    made[i] = explanation_of(scenario, simulate(scenario.job));
+    add_finish(found, made[i]["figures"]);
+  });
+  return made;
+}
+
+std::string strategies_page(nlohmann::ordered_json data, const SearchScenario& search,
+                            std::span<const SimulatedStrategy> strategies, const ScenarioSources& sources) {
+  data["explanations"] = strategy_explanations(search, strategies, sources);
+  return page_of(data);
 }
 
 std::string page_of(const nlohmann::ordered_json& data) {

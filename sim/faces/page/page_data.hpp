@@ -27,9 +27,9 @@ namespace mirfak {
 // Data of a page of one simulation. `notes`: notes on the scenario.
 nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
                                             std::span<const std::string> notes, double wall_time_s);
-// Data of a page of several jobs. `network`: jobs_explanation(), of which the page takes the part on all jobs.
+// Data of a page of several jobs. `network`: network_explanation().
 nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
-                                      const std::string& network);
+                                      const std::vector<Section>& network);
 nlohmann::ordered_json search_page_data(const SearchReport& report, double wall_time_s);
 // Data of a page of Alpa's plans.
 nlohmann::ordered_json plan_page_data(const PlanReport& report, double wall_time_s);
@@ -42,5 +42,18 @@ nlohmann::ordered_json traces_page_data(const TraceComparison& comparison);
 
 // Returns the page of `data`: page_html() with the title and kind of `data`.
 std::string page_of(const nlohmann::ordered_json& data);
+
+// Number of strategies whose figures a page of a search explains.
+inline constexpr std::size_t kExplainedStrategies = 10;
+
+// Returns a list of explanation_of() for the first strategies that a search found, each simulated once more. The
+// explanations include `time_to_finish_s` if it was asked for.
+nlohmann::ordered_json strategy_explanations(const SearchScenario& search,
+                                             std::span<const SimulatedStrategy> strategies,
+                                             const ScenarioSources& sources);
+
+// Returns the page of a search: page_of() of `data` with the explanations of the strategies.
+std::string strategies_page(nlohmann::ordered_json data, const SearchScenario& search,
+                            std::span<const SimulatedStrategy> strategies, const ScenarioSources& sources);
 
 }  // namespace mirfak

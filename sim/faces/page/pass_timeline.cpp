@@ -1,7 +1,6 @@
 #include "page/pass_timeline.hpp"
 
 #include "base/units.hpp"
-#include "engine/execute.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/stream_index.hpp"
 
@@ -242,7 +241,7 @@ nlohmann::ordered_json run_timeline(const TrainingPrediction& prediction) {
 }
 
 nlohmann::ordered_json clock_timeline(const ClockedProgram& clocked, const ExecutedClocks& executed) {
-  const Timeline timeline = execute(with_clocks(clocked, executed.clocks));
+  const Timeline timeline = timeline_with(clocked, executed.clocks);
   Json out = timeline_of(executed.makespan);
   BoxNames names;
   double lowest = std::numeric_limits<double>::infinity();

@@ -4,7 +4,7 @@
 #include "python/json.hpp"
 #include "python/sampling.hpp"
 #include "python/waiting.hpp"
-#include "report/explain_text.hpp"
+#include "report/explanation.hpp"
 #include "report/result_json.hpp"
 #include "report/spread_report.hpp"
 #include "report/summary_text.hpp"
@@ -186,8 +186,9 @@ void add_texts(IterationClass& type) {
       .def(
           "explain",
           [](const Iteration& self) {
-            return wait_for(nb::none(),
-                            [&](Reporter& /*unused*/) { return explain_text(self.scenario(), *self.simulation()); });
+            return wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              return text_of(explanation(self.scenario(), *self.simulation()));
+            });
           },
           "Every cost with its formula, inputs and sources.")
       .def("__repr__", [](const Iteration& self) {

@@ -52,7 +52,7 @@ struct SimulatedJobs {
   std::string text() const {
     return jobs_text(file, simulation) + (spread ? "\n" + jobs_spread_text(file, *spread) : "");
   }
-  std::string explanation() const { return explained_jobs(file, jobs, simulation, links, lowering); }
+  std::string explanation() const { return text_of(jobs_explanation(file, jobs, simulation, links, lowering)); }
 };
 
 std::unique_ptr<SimulatedJobs> simulated_jobs(const Input& input, const LoweringOptions& lowering,
@@ -97,8 +97,9 @@ void add_writers(JobsClass& type) {
       [](const SimulatedJobs& self, const Path& path) { write_timeline_json(path, self.simulation, self.links); });
   add_writer(type, "write_report", "Writes a page (HTML) with views and reasons.",
              [](const SimulatedJobs& self, const Path& path) {
-               write_text_file(path,
-                               page_of(jobs_page_data(self.file, self.simulation, self.links, self.explanation())));
+               write_text_file(path, page_of(jobs_page_data(self.file, self.simulation, self.links,
+                                                            network_explanation(self.file, self.jobs, self.simulation,
+                                                                                self.links, self.lowering))));
              });
 }
 

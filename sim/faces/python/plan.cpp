@@ -2,7 +2,6 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "page/page_data.hpp"
-#include "page/strategy_reasons.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"

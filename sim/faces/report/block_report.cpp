@@ -3,7 +3,7 @@
 #include "base/units.hpp"
 #include "block/measures.hpp"
 #include "graph/backward.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -50,19 +50,17 @@ double bytes_of(const OperatorGraph& graph, const std::vector<TensorId>& tensors
   return out;
 }
 
-std::string axes_text(const OperatorGraph& graph) {
-  TextTable table("lrl", 0);
-  table.add_row({"axis", "size", "divided by"});
+Table axes_table(const OperatorGraph& graph) {
+  Table table("axis:name | >size:size | divided by:divided_by", 0);
   for (const AxisInfo& axis : graph.axes) {
-    table.add_row({axis.name, std::to_string(axis.extent),
-                   axis.divided_by == Parallelism::none ? "" : std::string(name_of(axis.divided_by))});
+    const std::string divided_by(name_of(axis.divided_by));
+    table.add({axis.name, axis.extent, Cell(axis.divided_by == Parallelism::none ? "" : divided_by, divided_by)});
   }
-  return table.text();
+  return table;
 }
 
 std::string tensors_text(const OperatorGraph& graph, const std::vector<TensorId>& kept) {
-  TextTable table("lllrl", 0);
-  table.add_row({"tensor", "axes", "", "bytes", ""});
+  Table table("tensor | axes | | >bytes |", 0);
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
     const bool forward = tensor.role == TensorRole::input || tensor.role == TensorRole::parameter ||
@@ -70,19 +68,18 @@ std::string tensors_text(const OperatorGraph& graph, const std::vector<TensorId>
     if (!forward) continue;
     const char* role = tensor.role == TensorRole::input ? "input" : tensor.role == TensorRole::parameter ? "param" : "";
     const char* note = tensor.tied ? "tied" : tensor.frozen ? "frozen" : is_kept(kept, id) ? "kept" : "";
-    table.add_row({tensor.name, axis_names(graph, tensor.axes), role,
-                   format_bytes(graph.bytes(static_cast<TensorId>(id))), note});
+    table.add({tensor.name, axis_names(graph, tensor.axes), role, format_bytes(graph.bytes(static_cast<TensorId>(id))),
+               note});
   }
   return table.text();
 }
 
 std::string operators_text(const OperatorGraph& graph, bool forward) {
-  TextTable table("lllr", 0);
-  table.add_row({forward ? "forward" : "backward", "", "reads", "FLOP"});
+  Table table(fmt::format("{} | | reads | >FLOP", forward ? "forward" : "backward"), 0);
   for (const Operator& op : graph.operators) {
     if ((op.phase == Phase::forward) != forward) continue;
     const double flop = block::flop(graph, op);
-    table.add_row({op.name, kind_of(op), operands(graph, op.inputs, forward), flop > 0 ? format_flop(flop) : ""});
+    table.add({op.name, kind_of(op), operands(graph, op.inputs, forward), flop > 0 ? format_flop(flop) : ""});
   }
   return table.text();
 }
@@ -127,16 +124,16 @@ Json operator_json(const OperatorGraph& graph, const Operator& op) {
 std::string block_text(const block::Definition& definition, const OperatorGraph& graph) {
   const std::vector<TensorId> kept = plan_activations(graph, {}).kept;
   std::string out = fmt::format("block {}: {}\n\n", definition.block->name, definition.file->description());
-  out += axes_text(graph) + "\n" + tensors_text(graph, kept) + "\n" + operators_text(graph, true) + "\n" +
+  out += axes_table(graph).text() + "\n" + tensors_text(graph, kept) + "\n" + operators_text(graph, true) + "\n" +
          operators_text(graph, false) + "\n";
-  TextTable sums("lr", 0);
+  Table sums("|>", 0);
   const double all = block::parameters(graph);
   const double active = block::active_parameters(graph);
-  sums.add_row({"parameters", fmt::format("{:.0f}", all)});
-  if (active < all) sums.add_row({"active parameters", fmt::format("{:.0f}", active)});
-  sums.add_row({"forward", format_flop(block::forward_flop(graph))});
-  sums.add_row({"forward and backward", format_flop(block::model_flop(graph))});
-  sums.add_row({"kept for backward", format_bytes(bytes_of(graph, kept))});
+  sums.add({"parameters", fmt::format("{:.0f}", all)});
+  if (active < all) sums.add({"active parameters", fmt::format("{:.0f}", active)});
+  sums.add({"forward", format_flop(block::forward_flop(graph))});
+  sums.add({"forward and backward", format_flop(block::model_flop(graph))});
+  sums.add({"kept for backward", format_bytes(bytes_of(graph, kept))});
   return out + sums.text();
 }
 
@@ -150,10 +147,7 @@ nlohmann::ordered_json block_json(const block::Definition& definition, const Ope
   out["forward_flop"] = block::forward_flop(graph);
   out["model_flop"] = block::model_flop(graph);
   out["kept_bytes"] = bytes_of(graph, kept);
-  out["axes"] = Json::array();
-  for (const AxisInfo& axis : graph.axes) {
-    out["axes"].push_back({{"name", axis.name}, {"size", axis.extent}, {"divided_by", name_of(axis.divided_by)}});
-  }
+  out["axes"] = axes_table(graph).json();
   out["tensors"] = Json::array();
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) out["tensors"].push_back(tensor_json(graph, id, kept));
   out["operators"] = Json::array();

@@ -2,7 +2,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
+#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,14 +14,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void add_part(TextTable& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
+void add_part(Table& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
   if (errors.count == 0) return;
-  table.add_row({name, part, std::to_string(errors.count), format_percent(errors.median_ape),
-                 format_percent(errors.mape), format_percent(errors.p90_ape)});
-}
-
-Json part_json(const ErrorStatistics& errors) {
-  return {{"n", errors.count}, {"mape", errors.mape}, {"median_ape", errors.median_ape}, {"p90_ape", errors.p90_ape}};
+  table.add(
+      {name, part, errors.count, in_percent(errors.median_ape), in_percent(errors.mape), in_percent(errors.p90_ape)});
 }
 
 std::string unread_text(const std::vector<UnreadColumn>& columns) {
@@ -37,12 +34,11 @@ std::string unread_text(const std::vector<UnreadColumn>& columns) {
 std::string calibration_text(const CalibratedTables& tables) {
   std::string out;
   for (const FittedSection& section : tables.sections) {
-    TextTable constants("lr");
+    Table constants("|>");
     for (const FittedConstant& constant : section.constants) {
-      constants.add_row({constant.name, fmt::format("{:.4g}", constant.value)});
+      constants.add({constant.name, fmt::format("{:.4g}", constant.value)});
     }
-    TextTable errors("llrrrr");
-    errors.add_row({"samples", "part", "count", "median", "mean", "p90"});
+    Table errors("samples | part | >count | >median | >mean | >p90");
     for (const FitScore& score : section.scores) {
       add_part(errors, score.name, "fitted", score.fitted);
       add_part(errors, score.name, "held out", score.held_out);
@@ -64,8 +60,9 @@ Json calibration_json(const CalibratedTables& tables) {
     for (const FittedConstant& constant : section.constants) constants[constant.name] = constant.value;
     Json scores = Json::array();
     for (const FitScore& score : section.scores) {
-      scores.push_back(
-          {{"name", score.name}, {"fitted", part_json(score.fitted)}, {"held_out", part_json(score.held_out)}});
+      scores.push_back({{"name", score.name},
+                        {"fitted", statistics_json(score.fitted)},
+                        {"held_out", statistics_json(score.held_out)}});
     }
     out.push_back({{"name", section.name()},
                    {"constants", std::move(constants)},

@@ -3,8 +3,6 @@
 #include "comparison/option_results.hpp"
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
-#include <span>
 #include <string>
 
 namespace mirfak {
@@ -13,13 +11,6 @@ namespace mirfak {
 std::string comparison_text(const ComparisonFile& file, const Comparison& comparison);
 nlohmann::ordered_json comparison_json(const ComparisonFile& file, const Comparison& comparison);
 std::string comparison_csv(const Comparison& comparison);
-
-// A number of a row, with its key in JSON and CSV. `value` returns nothing if the number is not known.
-struct ComparisonFigure {
-  const char* key;
-  std::optional<double> (*value)(const OptionResult& row);
-};
-std::span<const ComparisonFigure> comparison_figures();
 
 // Returns the reason why a row has no figures.
 std::string reason_text(const OptionResult& row);

@@ -1,10 +1,10 @@
 // Figures and sentences that all forms of a comparison share.
 
-#include "base/csv.hpp"
 #include "base/units.hpp"
 #include "report/comparison_report.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
-#include "report/search_text.hpp"
+#include "report/search_report.hpp"
 #include "report/strategy_columns.hpp"
 #include "scenario/stated_notes.hpp"
 
@@ -41,6 +41,12 @@ std::optional<double> of_iteration(const OptionResult& row) {
   const double value = row.best()->iteration.*Part;
   return value > 0 ? std::optional(value) : std::nullopt;
 }
+
+// A number of a row, with its key in JSON and CSV. `value` returns nothing if the number is not known.
+struct ComparisonFigure {
+  const char* key;
+  std::optional<double> (*value)(const OptionResult& row);
+};
 
 constexpr auto kValue = &RangedFigure::value;
 constexpr auto kLow = &RangedFigure::low;
@@ -92,9 +98,29 @@ std::string limit_words(const Sizing& sizing) {
   return sizing.deadline_s > 0 ? "within " + format_seconds(sizing.deadline_s) : std::string();
 }
 
-}  // namespace
+Cell date_cell(const std::optional<std::chrono::sys_days>& date) { return date ? Cell(date_text(*date)) : Cell(); }
 
-std::span<const ComparisonFigure> comparison_figures() { return kComparisonFigures; }
+// Returns the rows as programs read them.
+Table options_table(const Comparison& comparison) {
+  Table table("-:option | -:runs");
+  for (const ComparisonFigure& figure : kComparisonFigures) table.add_key(figure.key);
+  for (const char* key :
+       {"in_time", "surely_in_time", "latest_start", "latest_sure_start", "ties_with_first", "strategy", "reason"}) {
+    table.add_key(key);
+  }
+  for (const OptionResult& row : comparison.rows) {
+    std::vector<Cell> cells = {row.option, row.runs()};
+    for (const ComparisonFigure& figure : kComparisonFigures) cells.push_back(as_number(figure.value(row)));
+    cells.insert(cells.end(),
+                 {row.runs() && row.in_time, row.runs() && row.surely_in_time, date_cell(row.start),
+                  date_cell(row.sure_start), row.ties_with_first, row.runs() ? Cell(option_strategy(row)) : Cell(),
+                  row.runs() ? Cell() : Cell(reason_text(row))});
+    table.add(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace
 
 std::string reason_text(const OptionResult& row) {
   if (!row.refused.empty()) return row.refused;
@@ -163,41 +189,11 @@ nlohmann::ordered_json comparison_json(const ComparisonFile& file, const Compari
   out["deadline_s"] = file.sizing.deadline_s > 0 ? Json(file.sizing.deadline_s) : Json();
   out["with_operations"] = comparison.with_operations;
   out["complete"] = comparison.complete;
-  Json& rows = out["options"] = Json::array();
-  for (const OptionResult& row : comparison.rows) {
-    Json& entry = rows.emplace_back(Json{{"option", row.option}, {"runs", row.runs()}});
-    for (const ComparisonFigure& figure : comparison_figures()) {
-      const std::optional<double> value = figure.value(row);
-      entry[figure.key] = value ? Json(*value) : Json();
-    }
-    entry["in_time"] = row.runs() && row.in_time;
-    entry["surely_in_time"] = row.runs() && row.surely_in_time;
-    entry["latest_start"] = row.start ? Json(date_text(*row.start)) : Json();
-    entry["latest_sure_start"] = row.sure_start ? Json(date_text(*row.sure_start)) : Json();
-    entry["ties_with_first"] = row.ties_with_first;
-    entry["strategy"] = row.runs() ? Json(option_strategy(row)) : Json();
-    entry["reason"] = row.runs() ? Json() : Json(reason_text(row));
-  }
+  out["options"] = options_table(comparison).json();
   out["notes"] = comparison_remarks(comparison);
   return out;
 }
 
-std::string comparison_csv(const Comparison& comparison) {
-  std::string out = "option,runs";
-  for (const ComparisonFigure& figure : comparison_figures()) out += fmt::format(",{}", figure.key);
-  out += ",in_time,surely_in_time,latest_start,latest_sure_start,ties_with_first,strategy,reason\n";
-  for (const OptionResult& row : comparison.rows) {
-    out += fmt::format("{},{}", csv_field(row.option), row.runs());
-    for (const ComparisonFigure& figure : comparison_figures()) {
-      const std::optional<double> value = figure.value(row);
-      out += value ? fmt::format(",{}", *value) : ",";
-    }
-    out += fmt::format(",{},{},{},{},{},{},{}\n", row.runs() && row.in_time, row.runs() && row.surely_in_time,
-                       row.start ? date_text(*row.start) : "", row.sure_start ? date_text(*row.sure_start) : "",
-                       row.ties_with_first, row.runs() ? csv_field(option_strategy(row)) : "",
-                       row.runs() ? "" : csv_field(reason_text(row)));
-  }
-  return out;
-}
+std::string comparison_csv(const Comparison& comparison) { return options_table(comparison).csv(); }
 
 }  // namespace mirfak

@@ -1,7 +1,7 @@
 #include "base/units.hpp"
 #include "report/comparison_report.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -51,47 +51,38 @@ std::string rows_text(const ComparisonFile& file, const Comparison& comparison) 
   const bool facility = any_runs(comparison, [](const OptionResult& row) { return row.facility_j.has_value(); });
   const bool bare = any_runs(comparison, [](const OptionResult& row) { return !row.facility_j.has_value(); });
   const bool emits = any_runs(comparison, [](const OptionResult& row) { return row.co2_kg.has_value(); });
-  TextTable table("rlrrrrrrrrl");
-  std::vector<std::string> head = {"", "option", "nodes", "GPUs", "iteration", "days", "cost", "energy"};
-  if (emits) head.emplace_back("CO2");
-  head.emplace_back("free");
-  if (limited) head.emplace_back("in time");
-  if (dated) head.emplace_back("start by (to be sure)");
-  table.add_row(head);
+  Table table(
+      "> | option | >nodes | >GPUs | >iteration | >days | >cost | >energy | >CO2 | >free | in time | start by (to be "
+      "sure)");
+  table.show("CO2", emits);
+  table.show("in time", limited);
+  table.show("start by (to be sure)", dated);
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     const OptionResult& row = comparison.rows[i];
     if (!row.runs()) continue;
-    std::vector<std::string> cells = {place_of(i, row),
-                                      row.option,
-                                      fmt::format("{}", row.nodes),
-                                      fmt::format("{}", row.gpus),
-                                      format_seconds(row.best()->iteration.iteration_time_s),
-                                      figure_text(row.finish_s, days_text),
-                                      row.cost_usd ? figure_text(*row.cost_usd, format_usd) : "unknown",
-                                      energy_text(row, facility && bare)};
-    if (emits) cells.push_back(row.co2_kg ? format_kilograms(row.co2_kg->value) : "unknown");
-    cells.push_back(format_percent(row.memory_headroom));
-    if (limited) cells.push_back(in_time_text(row));
-    if (dated) cells.push_back(fmt::format("{} ({})", date_text(*row.start), date_text(*row.sure_start)));
-    table.add_row(std::move(cells));
+    table.add({place_of(i, row), row.option, row.nodes, row.gpus, in_seconds(row.best()->iteration.iteration_time_s),
+               figure_text(row.finish_s, days_text), row.cost_usd ? figure_text(*row.cost_usd, format_usd) : "unknown",
+               energy_text(row, facility && bare), row.co2_kg ? format_kilograms(row.co2_kg->value) : "unknown",
+               in_percent(row.memory_headroom), in_time_text(row),
+               dated ? fmt::format("{} ({})", date_text(*row.start), date_text(*row.sure_start)) : ""});
   }
   return table.text();
 }
 
 std::string option_strategies(const Comparison& comparison) {
-  TextTable table("rll");
+  Table table(">||");
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     const OptionResult& row = comparison.rows[i];
-    if (row.runs()) table.add_row({place_of(i, row), row.option, option_strategy(row)});
+    if (row.runs()) table.add({place_of(i, row), row.option, option_strategy(row)});
   }
   return "\nTheir strategies\n" + table.text();
 }
 
 std::string refusals_text(const Comparison& comparison) {
-  TextTable table("lrl");
+  Table table("|>|");
   for (const OptionResult& row : comparison.rows) {
     if (row.runs()) continue;
-    table.add_row({row.option, row.nodes > 0 ? fmt::format("{} nodes", row.nodes) : "", reason_text(row)});
+    table.add({row.option, row.nodes > 0 ? fmt::format("{} nodes", row.nodes) : "", reason_text(row)});
   }
   const std::string text = table.text();
   return text.empty() ? text : "\nWhat does not run\n" + text;

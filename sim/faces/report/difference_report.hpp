@@ -14,9 +14,4 @@ std::string difference_text(const ComparedRun& a, const ComparedRun& b, const Re
 nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& b, const ResultDifference& difference);
 std::string difference_csv(const ResultDifference& difference);
 
-// Returns a sentence on whether measurements would tell the two runs apart: "The ranges overlap: ...".
-std::string verdict_text(RangeVerdict verdict);
-// Returns "equal", "unknown", "overlap" or "separated".
-std::string verdict_key(RangeVerdict verdict);
-
 }  // namespace mirfak

@@ -1,4 +1,3 @@
-#include "engine/execute.hpp"
 #include "report/frontier_report.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +52,7 @@ Json pass_json(const ClockedProgram& clocked, const ClockChoice& choice, const T
 
 // Returns a list of stages. The passes of a stage stand in the program in the order in which the stage executes them.
 Json stages_json(const ClockedProgram& clocked, const ClockAssignment& clocks) {
-  const Timeline timeline = execute(with_clocks(clocked, clocks));
+  const Timeline timeline = timeline_with(clocked, clocks);
   Json stages = Json::array();
   for (TaskId task = 0; task < clocked.program.size(); ++task) {
     if (!clocked.is_clocked(task)) continue;

@@ -1,13 +1,13 @@
 #include "report/import_report.hpp"
 
 #include "base/text.hpp"
+#include "report/document_json.hpp"
+#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 namespace mirfak {
 
@@ -54,39 +54,10 @@ Json location_json(const Location& where) {
   return {{"file", where.file}, {"line", where.line}, {"column", where.column}};
 }
 
-// Returns a value of YAML as JSON; numbers and truth values stay such values.
-Json value_json(const Value& value) {
-  if (value.kind == Value::Kind::null) return nullptr;
-  if (value.kind == Value::Kind::sequence) {
-    Json out = Json::array();
-    for (const Value& item : value.items) out.push_back(value_json(item));
-    return out;
-  }
-  if (value.kind == Value::Kind::mapping) {
-    Json out = Json::object();
-    auto& members = out.get_ref<Json::object_t&>();  // the keys differ: none is looked for
-    for (const Value::Field& field : value.fields) members.emplace_back(field.key, value_json(field.value));
-    return out;
-  }
-  const std::string& word = value.scalar;
-  if (value.quoted) return word;
-  if (word == "true" || word == "false") return word == "true";
-  std::int64_t whole = 0;
-  const char* const end = word.data() + word.size();
-  if (const auto [behind, error] = std::from_chars(word.data(), end, whole); error == std::errc{} && behind == end)
-    return whole;
-  double number = 0;
-  const auto [behind, error] = std::from_chars(word.data(), end, number);
-  if (error == std::errc{} && behind == end && std::isfinite(number)) return number;
-  return word;
-}
-
 Json machine_json(const ImportedMachine& machine) {
-  Json out = Json::object();
-  out["nodes"] = machine.nodes ? Json(*machine.nodes) : Json(nullptr);
-  out["gpus_per_node"] = machine.gpus_per_node ? Json(*machine.gpus_per_node) : Json(nullptr);
-  out["gpu"] = machine.gpu.empty() ? Json(nullptr) : Json(machine.gpu);
-  return out;
+  return {{"nodes", json_or_null(machine.nodes)},
+          {"gpus_per_node", json_or_null(machine.gpus_per_node)},
+          {"gpu", machine.gpu.empty() ? Json(nullptr) : Json(machine.gpu)}};
 }
 
 Json remarks_json(const std::vector<ImportObstacle>& remarks) {
@@ -129,7 +100,7 @@ Json import_json(const ImportedJob& job) {
   out["complete"] = job.complete;
   out["refusal"] = job.refusal.empty() ? Json(nullptr) : Json(job.refusal);
   out["machine"] = machine_json(job.draft.machine);
-  out["scenario"] = value_json(job.scenario.root());
+  out["scenario"] = document_json(job.scenario.root());
   Json rows = Json::array();
   for (const ImportLine& line : lines) {
     rows.push_back({{"verdict", verdict_name(line)},

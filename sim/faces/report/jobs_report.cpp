@@ -1,10 +1,10 @@
 #include "report/jobs_report.hpp"
 
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/link_report.hpp"
 #include "report/result_json.hpp"
-#include "report/text_table.hpp"
 #include "simulation/laws.hpp"
 
 #include <fmt/format.h>
@@ -34,23 +34,22 @@ std::string short_nodes_text(std::span<const int> nodes) {
 }
 
 std::string jobs_table(const JobsFile& file, const JointSimulation& simulation) {
-  TextTable table("llrrrrrrr");
-  table.add_row({"job", "nodes", "GPUs", "alone", "together", "slower by", "least", "most", "iterations"});
+  Table table("job | nodes | >GPUs | >alone | >together | >slower by | >least | >most | >iterations");
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
     const NamedJob& job = file.jobs[i];
     const JobAmongOthers& of = simulation.jobs[i];
-    table.add_row({job.name, short_nodes_text(job.nodes), std::to_string(job.job().cluster.gpus()),
-                   job_seconds(of.alone.iteration_time_s), job_seconds(of.mean_s), format_percent(of.slowdown()),
-                   job_seconds(of.least_s), job_seconds(of.most_s), std::to_string(of.iterations)});
+    table.add({job.name, short_nodes_text(job.nodes), std::to_string(job.job().cluster.gpus()),
+               job_seconds(of.alone.iteration_time_s), job_seconds(of.mean_s), format_percent(of.slowdown()),
+               job_seconds(of.least_s), job_seconds(of.most_s), std::to_string(of.iterations)});
   }
   return table.text();
 }
 
 std::string strategies_table(const JobsFile& file) {
-  TextTable table("ll");
+  Table table("|");
   for (const NamedJob& job : file.jobs) {
-    table.add_row({job.name, model_text(job.job().model)});
-    table.add_row({"", strategy_text(job.job())});
+    table.add({job.name, model_text(job.job().model)});
+    table.add({"", strategy_text(job.job())});
   }
   return table.text();
 }
@@ -103,9 +102,9 @@ std::vector<std::string> jobs_notes(const JobsFile& file, const JointSimulation&
 }
 
 std::string jobs_text(const JobsFile& file, const JointSimulation& simulation) {
-  TextTable head("ll", 0);
-  head.add_row({"scenario", file.name});
-  head.add_row({"cluster", cluster_text(file.cluster)});
+  Table head("|", 0);
+  head.add({"scenario", file.name});
+  head.add({"cluster", cluster_text(file.cluster)});
   return head.text() + "\nJobs\n" + strategies_table(file) +
          fmt::format("\nIterations while all jobs run, {}\n", job_seconds(simulation.together_s())) +
          jobs_table(file, simulation) + "\n" + network_text(simulation.joint.contended_links) +

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/document.hpp"
 #include "report/links_svg.hpp"
 #include "scenario/jobs_file.hpp"
 #include "simulation/joint_links.hpp"
@@ -16,15 +17,17 @@ namespace mirfak {
 std::string jobs_text(const JobsFile& file, const JointSimulation& simulation);
 nlohmann::ordered_json jobs_json(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links);
 
-// Returns the text that `--explain` adds: the time of an iteration of each job if no link were short, alone, together
-// with the other jobs and, if there are more than two jobs, without each other job (`without`: without_each()); the
-// links that bind, and the jobs whose traffic slows others; then the explanation of each job alone.
-std::string jobs_explanation(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
-                             std::span<const std::vector<double>> without);
+// Returns what the network adds: the time of an iteration of each job if no link were short, alone, together with the
+// other jobs and, for 3 to 16 jobs, without each other job; the links that bind, and the jobs whose traffic slows
+// others.
+std::vector<Section> network_explanation(const JobsFile& file, std::span<const JobAmong> jobs,
+                                         const JointSimulation& simulation, const NetworkUse& links,
+                                         const LoweringOptions& lowering);
 
-// Returns jobs_explanation(), and computes its `without` for 3 to 16 jobs.
-std::string explained_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
-                           const NetworkUse& links, const LoweringOptions& lowering);
+// Returns what `--explain` adds: network_explanation(), then the explanation of each job alone.
+std::vector<Section> jobs_explanation(const JobsFile& file, std::span<const JobAmong> jobs,
+                                      const JointSimulation& simulation, const NetworkUse& links,
+                                      const LoweringOptions& lowering);
 
 // Parts of jobs_text() and jobs_json(): power, energy, cost and emissions of an iteration of each job, with the amounts
 // that the other jobs cause; those of the cluster, with the nodes that no job has.

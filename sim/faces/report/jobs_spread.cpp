@@ -1,8 +1,8 @@
 // Spread of the iterations of several jobs on one cluster.
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/jobs_report.hpp"
 #include "report/spread_report.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,13 +22,12 @@ std::string quantile_text(const SampleQuantile& of) {
   return fmt::format("{} ({} to {})", spread_seconds(of.value), spread_seconds(*of.low), spread_seconds(*of.high));
 }
 
-void add_row(TextTable& table, const std::string& job, const std::string& what, const SampleMean& mean,
-             double deviation_s, std::span<const SampleQuantile> quantiles) {
-  std::vector<std::string> row = {job, what,
-                                  fmt::format("{} +- {}", spread_seconds(mean.value), format_seconds(mean.error)),
-                                  format_seconds(deviation_s)};
-  for (const SampleQuantile& of : quantiles) row.push_back(quantile_text(of));
-  table.add_row(std::move(row));
+void add_row(Table& table, const std::string& job, const std::string& what, const SampleMean& mean, double deviation_s,
+             std::span<const SampleQuantile> quantiles) {
+  std::vector<Cell> row = {job, what, fmt::format("{} +- {}", spread_seconds(mean.value), format_seconds(mean.error)),
+                           format_seconds(deviation_s)};
+  for (const SampleQuantile& of : quantiles) row.emplace_back(quantile_text(of));
+  table.add(std::move(row));
 }
 
 std::string share_text(const JobSpread& of) {
@@ -46,16 +45,15 @@ Json one_json(const SampleMean& mean, double deviation_s, std::span<const Sample
 }  // namespace
 
 std::string jobs_spread_text(const JobsFile& file, const JointSpread& spread) {
-  TextTable table("llrrlll");
-  table.add_row({"job", "", "mean", "deviation", "p50 (95 % range)", "p95", "p99"});
+  Table table("job | | >mean | >deviation | p50 (95 % range) | p95 | p99");
   for (std::size_t i = 0; i < spread.jobs.size(); ++i) {
     const JobSpread& of = spread.jobs[i];
-    table.add_row({file.jobs[i].name, "without perturbations", spread_seconds(of.without_s)});
+    table.add({file.jobs[i].name, "without perturbations", spread_seconds(of.without_s)});
     add_row(table, "", "beside the others", of.together, of.together_deviation_s, of.together_quantiles);
     add_row(table, "", "alone, same draws", of.alone, of.alone_deviation_s, of.alone_quantiles);
-    table.add_row({"", "the others add",
-                   fmt::format("{} +- {}", format_seconds(of.others_add.value), format_seconds(of.others_add.error)),
-                   "", share_text(of)});
+    table.add({"", "the others add",
+               fmt::format("{} +- {}", format_seconds(of.others_add.value), format_seconds(of.others_add.error)), "",
+               share_text(of)});
   }
   return fmt::format("Spread of an iteration of each job in {} runs (seed {}, {}; number {} while all jobs run)\n",
                      spread.jobs.front().together_s.size(), spread.seed,

@@ -1,7 +1,6 @@
 #include "report/link_report.hpp"
 
 #include "base/units.hpp"
-#include "report/text_table.hpp"
 #include "simulation/long_iteration.hpp"
 
 #include <fmt/format.h>
@@ -30,41 +29,41 @@ std::string reason(const LinkKindUse& kind) {
                      kind.asking.size() > 1 ? " together ask" : " ask", format_number(kind.most_asked));
 }
 
-std::string kinds_table(const NetworkUse& use) {
-  TextTable table("lrrrrrrrr");
-  table.add_row({"links", "number", "of each", "sent", "mean use", "peak", "short", "for up to", "asked for"});
+Table kinds_table(const NetworkUse& use) {
+  Table table("links | >number | >of each | >sent | >mean use | >peak | >short | >for up to | >asked for");
   for (const LinkKindUse& kind : use.kinds) {
-    table.add_row({kind.kind, fmt::format("{:.0f}", kind.links), bandwidth_text(kind), format_bytes(kind.bytes),
-                   format_percent(kind.mean_use), format_percent(kind.peak_use),
-                   fmt::format("{:.0f}", kind.binding_links), kind.binds_s > 0 ? format_seconds(kind.binds_s) : "-",
-                   times_text(kind.most_asked)});
+    table.add({kind.kind, fmt::format("{:.0f}", kind.links), bandwidth_text(kind), in_bytes(kind.bytes),
+               in_percent(kind.mean_use), in_percent(kind.peak_use), fmt::format("{:.0f}", kind.binding_links),
+               kind.binds_s > 0 ? format_seconds(kind.binds_s) : "-", times_text(kind.most_asked)});
   }
-  return table.text();
+  return table;
 }
 
 // Returns the communication that links slow. For several jobs, the rows are by job, with the time that each job's
 // traffic adds.
-std::string slowed_table(const NetworkUse& use) {
+Table slowed_table(const NetworkUse& use) {
   const std::vector<std::string>& owners = use.owners.names;
-  TextTable table((owners.empty() ? "ll" : "lll") + std::string(3 + owners.size(), 'r'));
-  std::vector<std::string> head = {"slowed by", "", "times", "at full speed", "added, on average"};
-  if (!owners.empty()) head.insert(head.begin(), "job");
-  for (const std::string& name : owners) head.push_back("by " + name);
-  table.add_row(head);
+  Table table("job | slowed by | | >times | >at full speed | >added, on average");
+  table.show("job", !owners.empty());
+  for (const std::string& name : owners) table.add_column("by " + name);
   for (std::size_t owner = 0; owner < std::max<std::size_t>(1, owners.size()); ++owner) {
     for (const LinkKindUse& kind : use.kinds) {
       for (const SlowedCommunication& each : kind.slowed) {
         if (each.owner != owner) continue;
-        std::vector<std::string> row = {kind.kind, each.name, fmt::format("{:.0f}", each.times),
-                                        format_seconds(each.full_speed_s / each.times),
-                                        format_seconds(each.slowed_s / each.times)};
-        if (!owners.empty()) row.insert(row.begin(), owners[owner]);
-        for (const double seconds : each.by) row.push_back(seconds > 0 ? format_seconds(seconds / each.times) : "-");
-        table.add_row(std::move(row));
+        std::vector<Cell> row = {owners.empty() ? "" : owners[owner],
+                                 kind.kind,
+                                 each.name,
+                                 fmt::format("{:.0f}", each.times),
+                                 in_seconds(each.full_speed_s / each.times),
+                                 in_seconds(each.slowed_s / each.times)};
+        for (const double seconds : each.by) {
+          row.push_back(in_seconds(seconds > 0 ? std::optional(seconds / each.times) : std::nullopt));
+        }
+        table.add(std::move(row));
       }
     }
   }
-  return table.text();
+  return table;
 }
 
 // Returns "reduce gradients"; for several jobs, with the name of the job.
@@ -100,19 +99,17 @@ std::vector<NamedRow> named_rows(const NetworkUse& use) {
   return rows;
 }
 
-std::string named_table(const NetworkUse& use) {
-  TextTable table("lrrrrl");
-  table.add_row({"short for longest", "links", "for", "mean use", "asked for", "slows most"});
+void add_named(const NetworkUse& use, Section& out) {
+  Table table("short for longest | >links | >for | >mean use | >asked for | slows most");
   const std::vector<NamedRow> rows = named_rows(use);
   for (std::size_t i = 0; i < std::min(kMaxNamed, rows.size()); ++i) {
-    std::vector<std::string> cells = {rows[i].name, fmt::format("{:.0f}", rows[i].count)};
-    if (rows[i].links > 1) cells[0] += fmt::format(" and {} like it", rows[i].links - 1);
+    std::vector<Cell> cells = {rows[i].name, fmt::format("{:.0f}", rows[i].count)};
+    if (rows[i].links > 1) cells[0].shown += fmt::format(" and {} like it", rows[i].links - 1);
     cells.insert(cells.end(), rows[i].cells.begin(), rows[i].cells.end());
-    table.add_row(std::move(cells));
+    table.add(std::move(cells));
   }
-  std::string out = table.text();
-  if (rows.size() > kMaxNamed) out += fmt::format("  and {} rows more\n", rows.size() - kMaxNamed);
-  return out;
+  out.add(table);
+  if (rows.size() > kMaxNamed) out.add(fmt::format("  and {} rows more\n", rows.size() - kMaxNamed));
 }
 
 Json by_owner_json(const NetworkUse& use, const std::vector<double>& numbers) {
@@ -184,24 +181,30 @@ std::string bandwidth_text(const LinkKindUse& kind) {
   return (least == most ? most : least + " to " + most) + " GB/s";
 }
 
-std::string links_text(const Simulation& simulation) {
-  if (!links_may_bind(simulation) || is_executed_in_part(simulation)) return {};
+std::optional<Section> links_section(const Simulation& simulation) {
+  if (!links_may_bind(simulation) || is_executed_in_part(simulation)) return std::nullopt;
   const NetworkUse use = network_use(simulation);
-  if (!use.binds()) return "\nThe links that bind: no link is short\n";
+  if (!use.binds()) return Section{"The links that bind: no link is short", {}};
   const double iteration = to_seconds(simulation.timeline.makespan);
   const double unbound = unbound_iteration_s(simulation);
   const int digits = digits_for_steps(iteration - unbound, iteration);
-  return fmt::format("\nThe links that bind: the iteration takes {}, and {} if no link were short\n",
-                     format_seconds(iteration, digits), format_seconds(unbound, digits)) +
-         link_tables(use);
+  Section out = {fmt::format("The links that bind: the iteration takes {}, and {} if no link were short",
+                             format_seconds(iteration, digits), format_seconds(unbound, digits)),
+                 {}};
+  add_link_tables(use, out);
+  return out;
 }
 
-std::string link_tables(const NetworkUse& use) {
-  std::string out = kinds_table(use) + "\n" + slowed_table(use) + "\n" + named_table(use) + "\n";
-  for (const LinkKindUse& kind : use.kinds) {
-    if (kind.binding_links > 0) out += reason(kind);
+void add_link_tables(const NetworkUse& use, Section& out) {
+  for (Table& table : std::vector{kinds_table(use), slowed_table(use)}) {
+    out.add(std::move(table));
+    out.add("\n");
   }
-  return out;
+  add_named(use, out);
+  out.add("\n");
+  for (const LinkKindUse& kind : use.kinds) {
+    if (kind.binding_links > 0) out.add(reason(kind));
+  }
 }
 
 Json slowed_json(const NetworkUse& use, std::size_t owner) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/document.hpp"
 #include "simulation/network_use.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +10,13 @@
 namespace mirfak {
 
 // Returns the section of the explanation on the network's links that bind: use by kind of link, the communication that
-// each kind slows and by how much, the links that add most, and why they bind. One line if no link is short; empty if
-// no link can be short (links_may_bind()), or if only a part of the iteration is executed.
-std::string links_text(const Simulation& simulation);
+// each kind slows and by how much, the links that add most, and why they bind. A title alone if no link is short;
+// nullopt if no link can be short (links_may_bind()), or if only a part of the iteration is executed.
+std::optional<Section> links_section(const Simulation& simulation);
 
-// Returns the tables of links_text(), for one job's iteration or for several jobs; for several, with the job whose
+// Adds the tables of links_section(), for one job's iteration or for several jobs; for several, with the job whose
 // traffic slows another.
-std::string link_tables(const NetworkUse& use);
+void add_link_tables(const NetworkUse& use, Section& out);
 
 // Returns the use as JSON (README.md of this folder). `simulation`: the simulation that `use` belongs to.
 nlohmann::ordered_json links_json(const Simulation& simulation, const NetworkUse& use);

@@ -1,7 +1,7 @@
 #include "report/own_runs_report.hpp"
 
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,20 +17,6 @@ using Json = nlohmann::ordered_json;
 
 std::string predicted_text(double predicted_s, double measured_s) {
   return fmt::format("{}  {:>7}", format_seconds(predicted_s), format_signed_percent(predicted_s / measured_s - 1));
-}
-
-// Returns the factors with a range of one deviation, in which 68 % of such machines lie.
-std::string factors_text(const Correction& correction) {
-  TextTable table("lrl");
-  table.add_row({"takes", "times as long", "as by the profiles"});
-  for (std::size_t i = 0; i < kTimeFactors; ++i) {
-    const TimeFactor& key = kTimeFactorKeys[i];
-    const double factor = correction.factors.*key.value;
-    const double deviation = std::sqrt(correction.covariance[i][i]);
-    table.add_row({std::string(key.title), fmt::format("{:.3f}", factor),
-                   fmt::format("{:.3f} to {:.3f}", factor * std::exp(-deviation), factor * std::exp(deviation))});
-  }
-  return table.text();
 }
 
 bool is_doubtful(const OwnRun& run) {
@@ -61,30 +47,44 @@ std::string skipped_text(std::span<const ValidatedRun> runs) {
 
 }  // namespace
 
+Table factors_table(const Correction& correction) {
+  Table table("takes | >times as long | as by the profiles");
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    const double factor = correction.factors.*kTimeFactorKeys[i].value;
+    const double deviation = std::sqrt(correction.covariance[i][i]);
+    table.add({kTimeFactorKeys[i].title, fmt::format("{:.3f}", factor),
+               fmt::format("{:.3f} to {:.3f}", factor * std::exp(-deviation), factor * std::exp(deviation))});
+  }
+  return table;
+}
+
+Json factors_json(const Correction& correction) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    out[std::string(kTimeFactorKeys[i].key)] = {{"factor", correction.factors.*kTimeFactorKeys[i].value},
+                                                {"deviation", std::sqrt(correction.covariance[i][i])}};
+  }
+  return out;
+}
+
 std::string own_runs_text(const CalibratedRuns& calibrated) {
   const OwnRunsFit& fit = calibrated.fit;
   const bool several = fit.runs.size() > 1;
   std::string out = fmt::format("{} under {}, by {}\n\n", fit.like, fit.correction.framework, fit.correction.source) +
-                    factors_text(fit.correction) + "\n";
-  TextTable table("lrrrr");
-  table.add_row({"run", "measured", "as it is", several ? "by the others" : "", "corrected"});
+                    factors_table(fit.correction).text() + "\n";
+  Table table(fmt::format("run | >measured | >as it is | >{} | >corrected", several ? "by the others" : ""));
   for (const OwnRun& run : fit.runs) {
-    table.add_row({run.where.text(), format_seconds(run.measured_s), predicted_text(run.predicted_s, run.measured_s),
-                   several ? predicted_text(run.left_out_s, run.measured_s) : "",
-                   predicted_text(run.corrected_s, run.measured_s)});
+    table.add({run.where.text(), in_seconds(run.measured_s), predicted_text(run.predicted_s, run.measured_s),
+               several ? predicted_text(run.left_out_s, run.measured_s) : "",
+               predicted_text(run.corrected_s, run.measured_s)});
   }
-  table.add_row({"mean absolute error", "", format_percent(fit.error_before()),
-                 several ? format_percent(fit.error_left_out()) : "", format_percent(fit.error_after())});
+  table.add({"mean absolute error", "", format_percent(fit.error_before()),
+             several ? format_percent(fit.error_left_out()) : "", format_percent(fit.error_after())});
   return out + table.text() + doubtful_text(fit) + skipped_text(calibrated.runs);
 }
 
 Json own_runs_json(const CalibratedRuns& calibrated) {
   const OwnRunsFit& fit = calibrated.fit;
-  Json factors = Json::object();
-  for (std::size_t i = 0; i < kTimeFactors; ++i) {
-    factors[std::string(kTimeFactorKeys[i].key)] = {{"factor", fit.correction.factors.*kTimeFactorKeys[i].value},
-                                                    {"deviation", std::sqrt(fit.correction.covariance[i][i])}};
-  }
   Json rows = Json::array();
   for (const OwnRun& run : fit.runs) {
     Json row = {{"line", run.where.line},
@@ -101,7 +101,7 @@ Json own_runs_json(const CalibratedRuns& calibrated) {
   }
   Json out = {{"like", fit.like},
               {"framework", fit.correction.framework},
-              {"factors", std::move(factors)},
+              {"factors", factors_json(fit.correction)},
               {"run_deviation", fit.correction.run_deviation},
               {"error_before", fit.error_before()},
               {"error_after", fit.error_after()},

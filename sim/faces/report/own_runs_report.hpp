@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/document.hpp"
 #include "validation/calibrated_runs.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,5 +13,9 @@ namespace mirfak {
 // other runs and by all runs; and the rows that could not be used, with their reasons.
 std::string own_runs_text(const CalibratedRuns& calibrated);
 nlohmann::ordered_json own_runs_json(const CalibratedRuns& calibrated);
+
+// Returns the factors of a correction with a range of one deviation, in which 68 % of such machines lie.
+Table factors_table(const Correction& correction);
+nlohmann::ordered_json factors_json(const Correction& correction);  // `factor` and `deviation` by name
 
 }  // namespace mirfak

@@ -1,11 +1,11 @@
 #include "report/plan_report.hpp"
 
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_remedies.hpp"
-#include "report/search_json.hpp"
+#include "report/search_report.hpp"
 #include "report/strategy_columns.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,33 +45,32 @@ std::string headline(const PlanReport& report) {
   const Job& job = report.scenario.job;
   const PlannerOutcome& outcome = report.outcome;
   const double headroom = report.scenario.search.spec.headroom;
-  TextTable table("ll", 0);
-  table.add_row({"scenario", report.scenario.name});
-  table.add_row({"model", model_text(job.model)});
-  table.add_row({"cluster", cluster_text(job.cluster)});
-  table.add_row(
+  Table table("|", 0);
+  table.add({"scenario", report.scenario.name});
+  table.add({"model", model_text(job.model)});
+  table.add({"cluster", cluster_text(job.cluster)});
+  table.add(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
-  table.add_row({"planner", fmt::format("Alpa, {}", name_of(report.levels))});
-  table.add_row({"memory", headroom > 0 ? format_percent(headroom) + " of every memory stays free"
-                                        : std::string("all of it may be used")});
-  table.add_row({"planned", fmt::format("in {}: {} integer programs, {} partitions, {} strategies executed",
-                                        format_seconds(outcome.total_s), outcome.effort.programs,
-                                        outcome.effort.partitions, outcome.executed)});
-  if (!outcome.complete) table.add_row({"stopped", "early: the best of what was planned until then"});
+  table.add({"planner", fmt::format("Alpa, {}", name_of(report.levels))});
+  table.add({"memory", headroom > 0 ? format_percent(headroom) + " of every memory stays free"
+                                    : std::string("all of it may be used")});
+  table.add({"planned", fmt::format("in {}: {} integer programs, {} partitions, {} strategies executed",
+                                    format_seconds(outcome.total_s), outcome.effort.programs, outcome.effort.partitions,
+                                    outcome.executed)});
+  if (!outcome.complete) table.add({"stopped", "early: the best of what was planned until then"});
   return table.text();
 }
 
 // Returns the stages of a plan as it was made. Later changes by the engine leave their sizes alone or are named.
 std::string stages_text(const ExecutedPlan& best) {
-  TextTable table("rrllrrrrrr");
-  table.add_row({"stage", "layers", "devices", "mesh", "tp", "dp", "ep", "in flight", "a microbatch", "memory"});
+  Table table(">stage | >layers | devices | mesh | >tp | >dp | >ep | >in flight | >a microbatch | >memory");
   for (std::size_t i = 0; i < best.plan.stages.size(); ++i) {
     const ModelStage& stage = best.plan.stages[i];
-    table.add_row({fmt::format("{}", i), fmt::format("{}-{}", stage.first, stage.end - 1), submesh_text(stage.submesh),
-                   fmt::format("{} x {}", stage.rows, stage.columns), fmt::format("{}", stage.shape.tensor),
-                   fmt::format("{}", stage.shape.data), fmt::format("{}", stage.shape.expert),
-                   fmt::format("{}", stage.in_flight), format_seconds(stage.cost.seconds),
-                   format_bytes(stage.cost.bytes(stage.in_flight))});
+    table.add({fmt::format("{}", i), fmt::format("{}-{}", stage.first, stage.end - 1), submesh_text(stage.submesh),
+               fmt::format("{} x {}", stage.rows, stage.columns), fmt::format("{}", stage.shape.tensor),
+               fmt::format("{}", stage.shape.data), fmt::format("{}", stage.shape.expert),
+               fmt::format("{}", stage.in_flight), format_seconds(stage.cost.seconds),
+               format_bytes(stage.cost.bytes(stage.in_flight))});
   }
   return "Stages\n" + table.text();
 }
@@ -105,11 +104,10 @@ std::string compared_text(double difference) {
 
 std::string strategies_text(const PlanReport& report) {
   const ExecutedPlan& best = report.outcome.plans.front();
-  TextTable table("lrrl");
-  table.add_row({"", "iteration", "memory", ""});
+  Table table("| >iteration | >memory |");
   const auto row = [&](const std::string& name, const SimulatedStrategy& of) {
-    table.add_row({name, format_seconds(seconds_of(of)), format_bytes(of.iteration.memory_peak_bytes),
-                   strategy_text(of.found.job)});
+    table.add({name, format_seconds(seconds_of(of)), format_bytes(of.iteration.memory_peak_bytes),
+               strategy_text(of.found.job)});
   };
   row("plan", best.simulated);
   for (std::size_t i = 1; i < report.outcome.plans.size(); ++i) {
@@ -130,18 +128,17 @@ std::string strategies_text(const PlanReport& report) {
 std::string work_text(const PlanReport& report) {
   const PlannerOutcome& outcome = report.outcome;
   const alpa::PlanningEffort& effort = outcome.effort;
-  TextTable table("lrrl");
-  table.add_row({"step", "number", "time", ""});
-  table.add_row({"choices", fmt::format("{}", effort.choices), "",
-                 "microbatches, recomputation, divided experts and gathered parameters: what stages share"});
-  table.add_row({"meshes", fmt::format("{}", effort.meshes), "", "logical meshes of submeshes, for each choice"});
-  table.add_row({"integer programs", fmt::format("{}", effort.programs), format_seconds(effort.programs_s),
-                 "shardings of a block on a mesh, with profiling; of all threads"});
-  table.add_row({"partitions", fmt::format("{}", effort.partitions), format_seconds(effort.partitions_s),
-                 "dynamic programs over layers and submeshes; of all threads"});
-  table.add_row({"executed", fmt::format("{}", outcome.executed), format_seconds(outcome.execute_s),
-                 fmt::format("by the engine: {} plans, {} changes of one thing; {} fit in memory",
-                             outcome.executed - outcome.changes, outcome.changes, outcome.fitting)});
+  Table table("step | >number | >time |");
+  table.add({"choices", fmt::format("{}", effort.choices), "",
+             "microbatches, recomputation, divided experts and gathered parameters: what stages share"});
+  table.add({"meshes", fmt::format("{}", effort.meshes), "", "logical meshes of submeshes, for each choice"});
+  table.add({"integer programs", fmt::format("{}", effort.programs), format_seconds(effort.programs_s),
+             "shardings of a block on a mesh, with profiling; of all threads"});
+  table.add({"partitions", fmt::format("{}", effort.partitions), format_seconds(effort.partitions_s),
+             "dynamic programs over layers and submeshes; of all threads"});
+  table.add({"executed", fmt::format("{}", outcome.executed), format_seconds(outcome.execute_s),
+             fmt::format("by the engine: {} plans, {} changes of one thing; {} fit in memory",
+                         outcome.executed - outcome.changes, outcome.changes, outcome.fitting)});
   return "\nThe planner's work\n" + table.text();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "alpa/planner.hpp"
-#include "report/search_text.hpp"
+#include "report/search_report.hpp"
 #include "scenario/search_scenario.hpp"
 
 #include <nlohmann/json_fwd.hpp>

@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,28 +20,14 @@ std::optional<double> error_of(const RecordedAgainst& row) {
   return *row.predicted_s / *row.measured_s - 1;
 }
 
-std::string table_of(const std::string& title, const std::vector<RecordedAgainst>& rows) {
-  const auto shown = [](const std::optional<double>& time) { return time ? format_seconds(*time) : std::string("-"); };
-  TextTable table("lrrr");
-  table.add_row({"", "predicted", "measured", "error"});
+Table table_of(const std::vector<RecordedAgainst>& rows) {
+  Table table(":name | >predicted:predicted | >measured:measured | >error:error");
   for (const RecordedAgainst& row : rows) {
     const auto error = error_of(row);
-    table.add_row({excerpt(row.name), shown(row.predicted_s), shown(row.measured_s),
-                   error ? format_signed_percent(*error) : std::string()});
+    table.add({Cell(excerpt(row.name), row.name), in_seconds(row.predicted_s), in_seconds(row.measured_s),
+               error ? Cell(format_signed_percent(*error), *error) : Cell()});
   }
-  return title + "\n" + table.text() + "\n";
-}
-
-Json rows_json(const std::vector<RecordedAgainst>& rows) {
-  const auto json_of = [](const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); };
-  Json out = Json::array();
-  for (const RecordedAgainst& row : rows) {
-    out.push_back({{"name", row.name},
-                   {"predicted", json_of(row.predicted_s)},
-                   {"measured", json_of(row.measured_s)},
-                   {"error", json_of(error_of(row))}});
-  }
-  return out;
+  return table;
 }
 
 std::vector<std::string> doubts_of(const RecordingComparison& comparison) {
@@ -72,10 +58,13 @@ std::string recording_comparison_text(const RecordingComparison& comparison) {
   out += "\n\n";
   std::vector<RecordedAgainst> totals{comparison.iteration};
   totals.insert(totals.end(), comparison.totals.begin(), comparison.totals.end());
-  out += table_of("Iteration, mean of the steps", totals);
-  out += table_of("Path of the rank: what computes, else communicates, else the GPU is idle", comparison.path);
-  out += table_of("By class of kernel, and by operator of the prediction", comparison.classes);
-  out += table_of("By stream", comparison.streams);
+  const auto add = [&](const char* title, const std::vector<RecordedAgainst>& rows) {
+    out += fmt::format("{}\n{}\n", title, table_of(rows).text());
+  };
+  add("Iteration, mean of the steps", totals);
+  add("Path of the rank: what computes, else communicates, else the GPU is idle", comparison.path);
+  add("By class of kernel, and by operator of the prediction", comparison.classes);
+  add("By stream", comparison.streams);
   for (const std::string& doubt : doubts_of(comparison)) out += "note: " + doubt + "\n";
   return out;
 }
@@ -88,11 +77,11 @@ Json recording_comparison_json(const RecordingComparison& comparison) {
           {"steps", comparison.steps},
           {"shortest_s", comparison.shortest_s},
           {"longest_s", comparison.longest_s},
-          {"iteration", rows_json({comparison.iteration})[0]},
-          {"totals", rows_json(comparison.totals)},
-          {"critical_path", rows_json(comparison.path)},
-          {"classes", rows_json(comparison.classes)},
-          {"streams", rows_json(comparison.streams)},
+          {"iteration", table_of({comparison.iteration}).json()[0]},
+          {"totals", table_of(comparison.totals).json()},
+          {"critical_path", table_of(comparison.path).json()},
+          {"classes", table_of(comparison.classes).json()},
+          {"streams", table_of(comparison.streams).json()},
           {"notes", doubts_of(comparison)}};
 }
 

@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/optional_json.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
+#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -33,9 +33,9 @@ std::string head_text(const Recording& recording, const RecordingSummary& summar
   if (recording.world_size) out += fmt::format(" of {}", *recording.world_size);
   if (!recording.nccl_version.empty()) out += ", NCCL " + recording.nccl_version;
   out += fmt::format("; {} kernels, {} copies\n\n", summary.kernels, summary.copies);
-  TextTable table("lrr");
+  Table table("|>|>");
   const auto add = [&](const char* name, Nanoseconds time) {
-    table.add_row({name, shown(time), share(time, summary.first_to_last)});
+    table.add({name, shown(time), share(time, summary.first_to_last)});
   };
   add("GPU, first to last", summary.first_to_last);
   add("busy", summary.busy);
@@ -46,82 +46,98 @@ std::string head_text(const Recording& recording, const RecordingSummary& summar
   return out + table.text();
 }
 
-std::string classes_text(const RecordingSummary& summary) {
-  TextTable table("lrrrr");
-  table.add_row({"class", "kernels", "sum", "busy", "of busy"});
+Cell shown_seconds(Nanoseconds time) { return in_seconds(seconds(time)); }
+
+Table classes_table(const RecordingSummary& summary) {
+  Table table("class:name | >kernels:kernels | >sum:sum_s | >busy:busy_s | >of busy");
   for (const ClassTime& time : summary.classes) {
-    table.add_row(
-        {time.name, std::to_string(time.count), shown(time.sum), shown(time.busy), share(time.busy, summary.busy)});
+    table.add(
+        {time.name, time.count, shown_seconds(time.sum), shown_seconds(time.busy), share(time.busy, summary.busy)});
   }
-  return "\nGPU time by class\n" + table.text();
+  return table;
+}
+
+// Returns a cell of a word that a recording may not say.
+Cell said_cell(const std::string& word) { return word.empty() ? Cell("", std::monostate()) : Cell(word); }
+
+// Returns a cell of a number of a described collective; `shown`: the number in words.
+Cell number_cell(const RecordedCollective* said, std::string shown, const auto& number) {
+  if (number) return {std::move(shown), *number};
+  return words(said != nullptr ? "not said" : "");
+}
+
+Table communication_table(const RecordingSummary& summary) {
+  Table table(
+      "kernel:kernel | collective:collective | type:type | -:group | group:group_size | -:in_bytes | >bytes:out_bytes "
+      "| >count:count | >sum:sum_s | -:shortest_s | >median:median_s | >longest:longest_s");
+  for (const CommunicationTime& time : summary.communication_kernels) {
+    const RecordedCollective said = time.collective != nullptr ? *time.collective : RecordedCollective{};
+    const auto most_bytes = static_cast<double>(std::max(said.out_bytes.value_or(0), said.in_bytes.value_or(0)));
+    table.add({Cell(excerpt(time.kernel, kLongestName), time.kernel),
+               time.collective != nullptr ? said_cell(said.collective) : words("not said"), said_cell(said.type),
+               said_cell(said.group),
+               number_cell(time.collective, fmt::format("{} ranks", said.group_size.value_or(0)), said.group_size),
+               number_cell(time.collective, "", said.in_bytes),
+               number_cell(time.collective, format_bytes(most_bytes), said.out_bytes), time.count,
+               shown_seconds(time.sum), shown_seconds(time.shortest), in_seconds(time.median * kSecondsPerNanosecond),
+               shown_seconds(time.longest)});
+  }
+  return table;
 }
 
 std::string communication_text(const RecordingSummary& summary) {
-  if (summary.communication_kernels.empty()) return {};
-  TextTable table("llllrrrrr");
-  table.add_row({"kernel", "collective", "type", "group", "bytes", "count", "sum", "median", "longest"});
-  const std::size_t rows = std::min(kShownMessages, summary.communication_kernels.size());
-  for (std::size_t i = 0; i < rows; ++i) {
-    const CommunicationTime& time = summary.communication_kernels[i];
-    std::vector<std::string> cells{excerpt(time.kernel, kLongestName), "not said", "", "", ""};
-    if (time.collective != nullptr) {
-      const RecordedCollective& said = *time.collective;
-      cells = {cells[0], said.collective, said.type,
-               said.group_size ? fmt::format("{} ranks", *said.group_size) : "not said",
-               said.out_bytes ? format_bytes(static_cast<double>(std::max(*said.out_bytes, said.in_bytes.value_or(0))))
-                              : "not said"};
-    }
-    cells.insert(cells.end(), {std::to_string(time.count), shown(time.sum),
-                               format_seconds(time.median * kSecondsPerNanosecond), shown(time.longest)});
-    table.add_row(std::move(cells));
-  }
-  std::string out = "\nCommunication; times include waiting for the other ranks\n" + table.text();
-  if (rows < summary.communication_kernels.size()) {
-    out += fmt::format("  and {} messages more (--format json has all)\n", summary.communication_kernels.size() - rows);
+  const Table table = communication_table(summary);
+  if (table.empty()) return {};
+  std::string out = "\nCommunication; times include waiting for the other ranks\n" + table.text(kShownMessages);
+  if (kShownMessages < table.rows()) {
+    out += fmt::format("  and {} messages more (--format json has all)\n", table.rows() - kShownMessages);
   }
   return out;
 }
 
-std::string steps_text(const RecordingSummary& summary) {
-  if (summary.steps.empty()) return {};
-  TextTable table("lrrrrr");
-  table.add_row({"step", "host", "kernels", "GPU busy", "communication", "else"});
+Table steps_table(const RecordingSummary& summary) {
+  Table table(
+      "step:name | >host:host_s | >kernels:kernels | >GPU busy:busy_s | >communication:communication_s | "
+      ">else:other_s");
   for (const StepTime& time : summary.steps) {
-    table.add_row({time.step->name, shown(time.step->end - time.step->start), std::to_string(time.kernels),
-                   shown(time.busy), shown(time.communication), shown(time.other)});
+    table.add({time.step->name, shown_seconds(time.step->end - time.step->start), time.kernels,
+               shown_seconds(time.busy), shown_seconds(time.communication), shown_seconds(time.other)});
   }
-  return "\nSteps\n" + table.text();
+  return table;
 }
 
 std::string host_text(const RecordingSummary& summary) {
-  TextTable table("lrrrr");
-  table.add_row({"pass", "launches", "median", "mean", "of it the call"});
+  Table table("pass | >launches | >median | >mean | >of it the call");
   const auto add = [&](const char* name, const IssueTime& time) {
     if (time.count == 0) return;
-    table.add_row({name, std::to_string(time.count), format_seconds(time.median_s), format_seconds(time.mean_s),
-                   format_seconds(time.call_median_s)});
+    table.add({name, time.count, in_seconds(time.median_s), in_seconds(time.mean_s), in_seconds(time.call_median_s)});
   };
   add("forward", summary.forward);
   add("backward", summary.backward);
-  if (summary.forward.count + summary.backward.count == 0) return {};
-  return "\nHost, from launch to launch\n" + table.text();
+  return table.empty() ? "" : "\nHost, from launch to launch\n" + table.text();
+}
+
+Table judged_table(const Recording& recording, const ReplayScore& replay) {
+  Table table(
+      "step:step | >GPU predicted:other_predicted_s | >measured:other_measured_s | >error:other_error | >step "
+      "predicted:step_predicted_s | >measured:step_measured_s | >error:step_error | -:kernels | -:unknown_kernels");
+  for (const ReplayedStep& step : replay.judged) {
+    table.add({recording.steps[step.step].name, in_seconds(step.other_predicted_s), in_seconds(step.other_measured_s),
+               Cell(format_signed_percent(step.other_error()), step.other_error()), in_seconds(step.step_predicted_s),
+               in_seconds(step.step_measured_s), Cell(format_signed_percent(step.step_error()), step.step_error()),
+               step.kernels, step.unknown});
+  }
+  return table;
 }
 
 std::string replay_text(const Recording& recording, const ReplayScore& replay) {
   if (replay.judged.empty()) return {};
-  TextTable table("lrrrrrr");
-  table.add_row({"step", "GPU predicted", "measured", "error", "step predicted", "measured", "error"});
-  for (const ReplayedStep& step : replay.judged) {
-    table.add_row({recording.steps[step.step].name, format_seconds(step.other_predicted_s),
-                   format_seconds(step.other_measured_s), format_signed_percent(step.other_error()),
-                   format_seconds(step.step_predicted_s), format_seconds(step.step_measured_s),
-                   format_signed_percent(step.step_error())});
-  }
   std::string out = fmt::format(
       "\nReplay: fitted to {} steps, judged on those between; GPU time without communication\n{}"
       "  all steps differ by {} in this GPU time and by {} in length ({} to {})\n",
-      replay.fitted.size(), table.text(), format_percent(replay.other_spread), format_percent(replay.step_spread),
-      format_seconds(replay.shortest_step_s), format_seconds(replay.longest_step_s));
+      replay.fitted.size(), judged_table(recording, replay).text(), format_percent(replay.other_spread),
+      format_percent(replay.step_spread), format_seconds(replay.shortest_step_s),
+      format_seconds(replay.longest_step_s));
   for (const ReplayedStep& step : replay.judged) {
     if (step.unknown == 0) continue;
     out += fmt::format("  {}: {} of {} kernels occur in no fitted step and are left out\n",
@@ -138,49 +154,12 @@ Json issue_json(const IssueTime& time) {
           {"call_median_s", time.call_median_s}};
 }
 
-Json communication_json(const CommunicationTime& time) {
-  const RecordedCollective said = time.collective != nullptr ? *time.collective : RecordedCollective{};
-  return {{"kernel", time.kernel},
-          {"collective", text_json(said.collective)},
-          {"type", text_json(said.type)},
-          {"group", text_json(said.group)},
-          {"group_size", json_or_null(said.group_size)},
-          {"in_bytes", json_or_null(said.in_bytes)},
-          {"out_bytes", json_or_null(said.out_bytes)},
-          {"count", time.count},
-          {"sum_s", seconds(time.sum)},
-          {"shortest_s", seconds(time.shortest)},
-          {"median_s", time.median * kSecondsPerNanosecond},
-          {"longest_s", seconds(time.longest)}};
-}
-
-Json step_json(const StepTime& time) {
-  return {{"name", time.step->name},
-          {"host_s", seconds(time.step->end - time.step->start)},
-          {"kernels", time.kernels},
-          {"busy_s", seconds(time.busy)},
-          {"communication_s", seconds(time.communication)},
-          {"other_s", seconds(time.other)}};
-}
-
 Json replay_json(const Recording& recording, const ReplayScore& replay) {
   if (replay.judged.empty()) return nullptr;
   Json fitted = Json::array();
   for (const std::size_t step : replay.fitted) fitted.push_back(recording.steps[step].name);
-  Json judged = Json::array();
-  for (const ReplayedStep& step : replay.judged) {
-    judged.push_back({{"step", recording.steps[step.step].name},
-                      {"other_predicted_s", step.other_predicted_s},
-                      {"other_measured_s", step.other_measured_s},
-                      {"other_error", step.other_error()},
-                      {"step_predicted_s", step.step_predicted_s},
-                      {"step_measured_s", step.step_measured_s},
-                      {"step_error", step.step_error()},
-                      {"kernels", step.kernels},
-                      {"unknown_kernels", step.unknown}});
-  }
   return {{"fitted", std::move(fitted)},
-          {"judged", std::move(judged)},
+          {"judged", judged_table(recording, replay).json()},
           {"other_spread", replay.other_spread},
           {"step_spread", replay.step_spread}};
 }
@@ -222,8 +201,10 @@ std::vector<std::string> missing_from(const Recording& recording, const Recordin
 }
 
 std::string recording_text(const Recording& recording, const RecordingSummary& summary, const ReplayScore& replay) {
-  std::string out = head_text(recording, summary) + classes_text(summary) + communication_text(summary) +
-                    steps_text(summary) + host_text(summary) + replay_text(recording, replay);
+  std::string out = head_text(recording, summary) + "\nGPU time by class\n" + classes_table(summary).text() +
+                    communication_text(summary) +
+                    (summary.steps.empty() ? "" : "\nSteps\n" + steps_table(summary).text()) + host_text(summary) +
+                    replay_text(recording, replay);
   const std::vector<std::string> missing = missing_from(recording, summary);
   if (!missing.empty()) out += "\nNot in the recording, or not read\n";
   for (const std::string& each : missing) out += "  " + each + "\n";
@@ -231,15 +212,6 @@ std::string recording_text(const Recording& recording, const RecordingSummary& s
 }
 
 Json recording_json(const Recording& recording, const RecordingSummary& summary, const ReplayScore& replay) {
-  Json classes = Json::array();
-  for (const ClassTime& time : summary.classes) {
-    classes.push_back(
-        {{"name", time.name}, {"kernels", time.count}, {"sum_s", seconds(time.sum)}, {"busy_s", seconds(time.busy)}});
-  }
-  Json communication = Json::array();
-  for (const CommunicationTime& time : summary.communication_kernels) communication.push_back(communication_json(time));
-  Json steps = Json::array();
-  for (const StepTime& time : summary.steps) steps.push_back(step_json(time));
   return {{"file", recording.file},
           {"gpu", text_json(recording.gpu)},
           {"rank", json_or_null(recording.rank)},
@@ -253,9 +225,9 @@ Json recording_json(const Recording& recording, const RecordingSummary& summary,
           {"overlapped_s", seconds(summary.overlapped)},
           {"exposed_s", seconds(summary.exposed())},
           {"other_s", seconds(summary.other)},
-          {"classes", std::move(classes)},
-          {"communication", std::move(communication)},
-          {"steps", std::move(steps)},
+          {"classes", classes_table(summary).json()},
+          {"communication", communication_table(summary).json()},
+          {"steps", steps_table(summary).json()},
           {"host", {{"forward", issue_json(summary.forward)}, {"backward", issue_json(summary.backward)}}},
           {"replay", replay_json(recording, replay)},
           {"missing", missing_from(recording, summary)}};

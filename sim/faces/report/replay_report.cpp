@@ -2,8 +2,8 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/optional_json.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
+#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,9 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kDigits = 5;                // precision to which replayed times are known
 constexpr std::size_t kShownWorkers = 8;  // workers in text; JSON has all that were idealised
 
-std::string shown(double seconds) { return format_seconds(seconds, kDigits); }
-
-std::string share_text(const std::optional<double>& share) { return share ? format_percent(*share) : "-"; }
+Cell shown(double seconds) { return in_seconds(seconds, kDigits); }
 
 std::string head_text(const Replay& replay) {
   const MeasuredTrace& trace = replay.trace();
@@ -42,11 +40,10 @@ std::string times_text(const StragglerAnalysis& analysis, const std::string& que
     }
     return std::pair{least, most};
   };
-  TextTable table("lrrrl");
-  table.add_row({"a step takes", "mean", "shortest", "longest", ""});
+  Table table("a step takes | >mean | >shortest | >longest |");
   const auto add = [&](const std::string& name, double mean, auto time, const std::string& remark) {
     const auto [least, most] = extremes(time);
-    table.add_row({name, shown(mean), shown(least), shown(most), remark});
+    table.add({name, shown(mean), shown(least), shown(most), remark});
   };
   add(
       "as measured", analysis.mean_measured_s, [](const StepTimes& step) { return step.measured_s; }, "");
@@ -66,31 +63,31 @@ std::string times_text(const StragglerAnalysis& analysis, const std::string& que
   return table.text();
 }
 
-void add_blame(TextTable& table, const StragglerAnalysis& analysis, const Blame& blame) {
+void add_blame(Table& table, const StragglerAnalysis& analysis, const Blame& blame) {
   const auto removed = removed_share(blame, analysis.mean_replayed_s, analysis.mean_without_stragglers_s);
   std::string name = blame.name;
   if (!blame.ranks.empty()) name += fmt::format(" (rank {})", excerpt(ranges_text(blame.ranks), 40));
-  table.add_row({name, fmt::format("{:.4f}", blame.slowdown), shown(blame.without_s), share_text(removed)});
+  table.add({name, fmt::format("{:.4f}", blame.slowdown), shown(blame.without_s), in_percent(removed)});
 }
 
 std::string blame_text(const StragglerAnalysis& analysis) {
   std::string out = "\nWho is to blame\n";
-  TextTable table("lrrr");
+  Table table("|>|>|>");
   const auto group = [&](const char* title, const std::vector<Blame>& blames, std::size_t most) {
-    table.add_row({title, "slowdown by these alone", "step without", "of the slowdown goes"});
+    table.add({title, "slowdown by these alone", "step without", "of the slowdown goes"});
     std::vector<const Blame*> sorted;
     for (const Blame& blame : blames) sorted.push_back(&blame);
     std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->without_s < b->without_s; });
     for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i) add_blame(table, analysis, *sorted[i]);
-    if (sorted.size() > most) table.add_row({fmt::format("... {} more in --format json", sorted.size() - most)});
-    table.add_row({});
+    if (sorted.size() > most) table.add({fmt::format("... {} more in --format json", sorted.size() - most)});
+    table.add({});
   };
   constexpr std::size_t all = 16;
   group("stages", analysis.stages, all);
   group("data ranks", analysis.data_ranks, all);
   group("operations", analysis.categories, all);
   group("workers", analysis.workers, kShownWorkers);
-  table.add_row({"together", "slowdown by these alone", "step without", "of the slowdown goes"});
+  table.add({"together", "slowdown by these alone", "step without", "of the slowdown goes"});
   Blame last = analysis.last_stage;
   last.name = "the last stage (" + last.name + ")";
   add_blame(table, analysis, last);

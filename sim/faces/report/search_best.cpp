@@ -2,10 +2,10 @@
 // differ in it, and the differences of their variants.
 
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
-#include "report/text_table.hpp"
 #include "simulation/prediction_range.hpp"
 
 #include <fmt/format.h>
@@ -39,32 +39,18 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
   return out + line + '\n';
 }
 
-std::vector<std::string> figures(const SimulatedStrategy& strategy, bool priced) {
-  const IterationResult& r = strategy.iteration;
-  std::vector<std::string> cells;
-  if (strategy.found.finish_s > 0) cells.push_back(format_seconds(strategy.found.finish_s));
-  cells.insert(cells.end(), {format_seconds(r.iteration_time_s), format_count(r.tokens_per_s), format_percent(r.mfu),
-                             format_bytes(r.memory_peak_bytes)});
-  if (priced) cells.push_back(r.priced ? format_usd(r.cost_usd) : "no price");
-  cells.push_back(format_joules(r.energy_j));
-  return cells;
-}
-
 std::string variants_text(const SearchReport& report) {
   const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
-  TextTable table("rrl");
-  std::size_t count = 0;
+  Table table(">|>|");
   for (std::size_t i = 0; i < report.outcome.strategies.size(); ++i) {
     const FoundStrategy& best = report.outcome.strategies[i].found;
     for (const FoundStrategy& variant : best.variants) {
       const bool first = &variant == &best.variants.front();
-      table.add_row({first ? fmt::format("{}", i + 1) : std::string(),
-                     format_signed_percent(measure.value(variant) / measure.value(best) - 1),
-                     differences_text(variant.job, best.job)});
-      ++count;
+      table.add({first ? Cell(i + 1) : Cell(), format_signed_percent(measure.value(variant) / measure.value(best) - 1),
+                 differences_text(variant.job, best.job)});
     }
   }
-  if (count == 0) return {};
+  if (table.empty()) return {};
   return fmt::format("\nVariants: the next best of a layout, up to {} that are better than the last one listed\n",
                      kMaxVariants) +
          table.text();
@@ -103,19 +89,22 @@ std::string best_strategies_text(const SearchReport& report) {
   const std::vector<SimulatedStrategy>& strategies = report.outcome.strategies;
   const bool priced =
       std::any_of(strategies.begin(), strategies.end(), [](const auto& of) { return of.iteration.priced; });
-  std::vector<std::string> head = {""};
-  if (strategies.front().found.finish_s > 0) head.emplace_back("finish");
-  head.insert(head.end(), {"iteration", "tokens/s", "MFU", "memory"});
-  if (priced) head.emplace_back("cost");
-  head.emplace_back("energy");
-  TextTable table(std::string(head.size(), 'r') + std::string(shown.size(), 'r'), 0);
-  for (const StrategyColumn* column : shown) head.emplace_back(column->heading);
-  table.add_row(head);
-  for (std::size_t i = 0; i < report.outcome.strategies.size(); ++i) {
-    std::vector<std::string> cells = figures(report.outcome.strategies[i], priced);
-    cells.insert(cells.begin(), fmt::format("{}", i + 1));
-    for (const StrategyColumn* column : shown) cells.push_back(column->cell(report.outcome.strategies[i].found.job));
-    table.add_row(std::move(cells));
+  Table table("> | >finish | >iteration | >tokens/s | >MFU | >memory | >cost | >energy", 0);
+  table.show("finish", strategies.front().found.finish_s > 0);
+  table.show("cost", priced);
+  for (const StrategyColumn* column : shown) table.add_column(std::string(column->heading));
+  for (std::size_t i = 0; i < strategies.size(); ++i) {
+    const IterationResult& r = strategies[i].iteration;
+    std::vector<Cell> cells = {i + 1,
+                               in_seconds(strategies[i].found.finish_s),
+                               in_seconds(r.iteration_time_s),
+                               in_count(r.tokens_per_s),
+                               in_percent(r.mfu),
+                               in_bytes(r.memory_peak_bytes),
+                               r.priced ? in_usd(r.cost_usd) : "no price",
+                               in_joules(r.energy_j)};
+    for (const StrategyColumn* column : shown) cells.emplace_back(column->cell(strategies[i].found.job));
+    table.add(std::move(cells));
   }
   std::string out =
       wrapped(report.outcome.strategies.size() > 1 ? "All of them:" : "The only one:", agreed) + table.text();

@@ -2,11 +2,11 @@
 // time, so their differences sum to the difference of the times.
 
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -50,20 +50,19 @@ std::string differences_table(const IterationResult& best, const IterationResult
     difference[i] = best.activity_s[i] - other.activity_s[i];
     largest = std::max(largest, std::abs(difference[i]));
   }
-  TextTable table("lrrr");
-  table.add_row({"", "best", "other", "difference"});
+  Table table("| >best | >other | >difference");
   std::string mentioned;
   std::size_t count = 0;
   for (const std::size_t i : by_difference(difference)) {
     if (std::abs(difference[i]) <= kShown * largest) continue;
     const std::string name(name_of(static_cast<Activity>(i)));
-    table.add_row({name, format_seconds(best.activity_s[i]), format_seconds(other.activity_s[i]),
-                   with_sign(difference[i], format_seconds)});
+    table.add({name, format_seconds(best.activity_s[i]), format_seconds(other.activity_s[i]),
+               with_sign(difference[i], format_seconds)});
     if (std::abs(difference[i]) < kMentioned * largest || ++count > kMaxMentioned) continue;
     mentioned += fmt::format("{}{} {}", mentioned.empty() ? "" : ", ", with_sign(difference[i], format_seconds), name);
   }
   const auto row = [&](const char* name, double own, double others, std::string (*format)(double)) {
-    table.add_row({name, format(own), format(others), with_sign(own - others, format)});
+    table.add({name, format(own), format(others), with_sign(own - others, format)});
   };
   row("iteration", best.iteration_time_s, other.iteration_time_s, format_seconds);
   if (best.priced && other.priced) row("cost", best.cost_usd, other.cost_usd, format_usd);

@@ -1,9 +1,9 @@
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/memory_remedies.hpp"
 #include "report/search_measure.hpp"
+#include "report/search_report.hpp"
 #include "report/search_tables.hpp"
-#include "report/search_text.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -95,16 +95,19 @@ std::string memory_hint(const SearchReport& report) {
 
 }  // namespace
 
-std::string funnel_text(const SearchReport& report) {
-  TextTable table("lrrrl");
-  table.add_row({"strategies", "left", "share", "CPU time"});
+Table funnel_table(const SearchReport& report) {
+  Table table("strategies:name | >left:count | >share | >CPU time:time_s |");
   const double all = report.outcome.funnel.empty() ? 0 : static_cast<double>(report.outcome.funnel.front().count);
   for (const FunnelStep& step : report.outcome.funnel) {
     const double share = all > 0 ? static_cast<double>(step.count) / all : 0;
-    table.add_row({std::string(step.name), fmt::format("{}", step.count), format_number(100 * share) + " %",
-                   format_seconds(step.time_s), std::string(meaning_of(step.name))});
+    table.add(
+        {step.name, step.count, format_number(100 * share) + " %", in_seconds(step.time_s), meaning_of(step.name)});
   }
-  return "\nWhere the strategies were lost\n" + table.text() +
+  return table;
+}
+
+std::string funnel_text(const SearchReport& report) {
+  return "\nWhere the strategies were lost\n" + funnel_table(report).text() +
          "  what a bound excludes cannot be among the results: simulating all would find the same\n";
 }
 

@@ -1,9 +1,11 @@
-#include "report/search_json.hpp"
+#include "report/search_report.hpp"
 
 #include "base/units.hpp"
 #include "report/document_json.hpp"
+#include "report/json_parts.hpp"
 #include "report/result_json.hpp"
 #include "report/search_measure.hpp"
+#include "report/search_tables.hpp"
 #include "scenario/resolved.hpp"
 
 #include <nlohmann/json.hpp>
@@ -16,7 +18,6 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-// Returns a strategy as the keys of a scenario's `strategy` section.
 nlohmann::ordered_json strategy_json(const Strategy& strategy) {
   const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
   Json out = Json::object();
@@ -88,20 +89,15 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
     if (search.spec.objective == SearchObjective::pareto) continue;
     strategies.back()["ties_with_best"] = ties(measure, report.outcome.strategies.front(), strategy);
   }
-  Json& funnel = out["funnel"] = Json::array();
-  for (const FunnelStep& step : report.outcome.funnel) {
-    funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
-  }
+  out["funnel"] = funnel_table(report).json();
   out["complete"] = report.outcome.complete;
-  const std::optional<double> least = report.outcome.least_possible;
-  out["least_possible"] = least ? Json(*least) : Json(nullptr);
+  out["least_possible"] = json_or_null(report.outcome.least_possible);
   Json& left_out = out["left_out"] = Json::array();
   for (const LeftOut& type : report.outcome.left_out) {
     left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});
   }
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
-  const std::optional<double> fits = report.outcome.headroom_that_fits;
-  out["headroom_that_fits"] = fits ? Json(*fits) : Json(nullptr);
+  out["headroom_that_fits"] = json_or_null(report.outcome.headroom_that_fits);
   out["notes"] = report.notes;
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;

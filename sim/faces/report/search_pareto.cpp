@@ -3,16 +3,16 @@
 // (1, 0), the point farthest below the chord t + c = 1 between the two.
 
 #include "base/units.hpp"
+#include "report/document.hpp"
+#include "report/letter_plot.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -22,6 +22,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::size_t kMaxParetoRows = 24;
+constexpr std::size_t kParetoColumns = 60;
 
 using Strategies = std::vector<SimulatedStrategy>;
 using Figure = double (*)(const SimulatedStrategy&);
@@ -75,57 +76,25 @@ std::string short_strategy(const Job& job) {
   return shares.empty() ? out : out + " of " + shares;
 }
 
-std::vector<std::string> row_of(const SimulatedStrategy& strategy, bool priced, bool planned, double iterations) {
-  const IterationResult& r = strategy.iteration;
-  const double times = iterations > 0 ? iterations : 1;
-  std::vector<std::string> cells = {format_seconds(r.iteration_time_s * times)};
-  if (priced) cells.push_back(format_usd(r.cost_usd * times));
-  cells.push_back(format_joules(r.energy_j * times));
-  const auto& plan = strategy.found.planned;
-  if (planned) cells.push_back(plan ? format_joules(plan->energy_j * times) : "");
-  cells.push_back(strategy_columns().front().cell(strategy.found.job));
-  cells.push_back(short_strategy(strategy.found.job));
-  return cells;
-}
-
 // Plots the members: time to the right, the price upwards, both from the least to the most. The extremes and the knee
-// are marked by their first letters.
-std::string plot(const Strategies& set, const std::map<std::size_t, std::string>& names, Figure price,
-                 const std::function<std::string(double)>& price_text, double iterations) {
-  constexpr std::size_t columns = 60;
-  constexpr std::size_t rows = 12;
-  const double repeats = iterations > 0 ? iterations : 1;
-  const auto ends_of = [&](const auto& figure) {
+// are marked by their first letters. `repeats`: iterations that time and price are shown for.
+std::string plot(const Strategies& set, const std::map<std::size_t, std::string>& names, Figure price, Unit price_unit,
+                 double repeats) {
+  const auto ends_of = [&](Figure figure) {
     const auto [min, max] = std::minmax_element(set.begin(), set.end(),
                                                 [&](const auto& a, const auto& b) { return figure(a) < figure(b); });
     return std::pair(figure(*min), figure(*max));
   };
-  const std::pair times = ends_of(time_of);
-  const std::pair prices = ends_of(price);
-  const double seconds = times.second - times.first;
-  const double range = prices.second - prices.first;
-  if (seconds <= 0 || range <= 0) return {};
-  std::vector<std::string> canvas(rows, std::string(columns, ' '));
-  const auto cell = [&](const SimulatedStrategy& at) -> char& {
-    const double right = (time_of(at) - times.first) / seconds * (columns - 1);
-    const double down = (prices.second - price(at)) / range * (rows - 1);
-    return canvas[static_cast<std::size_t>(std::lround(down))][static_cast<std::size_t>(std::lround(right))];
-  };
-  for (const SimulatedStrategy& of : set) cell(of) = '*';
-  for (const auto& [row, name] : names) cell(set[row]) = static_cast<char>(std::toupper(name.front()));
-  const std::string highest = price_text(prices.second * repeats);
-  const std::string lowest = price_text(prices.first * repeats);
-  const std::size_t margin = std::max(highest.size(), lowest.size());
-  std::string out;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::string label = row == 0 ? highest : row + 1 == rows ? lowest : "";
-    canvas[row].erase(canvas[row].find_last_not_of(' ') + 1);
-    out += fmt::format("  {:>{}} |{}\n", label, margin, canvas[row]);
+  const auto [soonest, latest] = ends_of(time_of);
+  const auto [least, most] = ends_of(price);
+  if (latest <= soonest || most <= least) return {};
+  LetterPlot out(soonest, latest, least, most, kParetoColumns);
+  for (const SimulatedStrategy& of : set) out.mark(time_of(of), price(of), '*');
+  for (const auto& [row, name] : names) {
+    out.mark(time_of(set[row]), price(set[row]), static_cast<char>(std::toupper(name.front())));
   }
-  const std::string end = format_seconds(times.second * repeats);
-  out += fmt::format("  {:>{}} +{}\n", "", margin, std::string(columns, '-'));
-  return out + fmt::format("  {:>{}}  {:<{}}{}\n", "", margin, format_seconds(times.first * repeats),
-                           columns - std::min(columns, end.size()), end);
+  return out.text({format_seconds(soonest * repeats), format_seconds(latest * repeats),
+                   format(least * repeats, price_unit), format(most * repeats, price_unit)});
 }
 
 }  // namespace
@@ -138,27 +107,27 @@ std::string pareto_text(const SearchReport& report) {
   const bool priced = std::all_of(set.begin(), set.end(), [](const auto& of) { return of.iteration.priced; });
   const bool planned = std::any_of(set.begin(), set.end(), [](const auto& of) { return of.found.planned.has_value(); });
   const std::map<std::size_t, std::string> names = row_names_of(set, priced);
-  std::vector<std::string> head = {"time"};
-  if (priced) head.emplace_back("cost");
-  head.emplace_back("energy");
-  if (planned) head.emplace_back("planned");
-  TextTable table(std::string(head.size(), 'r') + "lll");
-  head.insert(head.end(), {"GPUs", "strategy"});
-  table.add_row(head);
+  const double times = iterations > 0 ? iterations : 1;
+  Table table(">time | >cost | >energy | >planned | GPUs | strategy |");
+  table.show("cost", priced);
+  table.show("planned", planned);
   const std::size_t every = (set.size() + kMaxParetoRows - 1) / kMaxParetoRows;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto name = names.find(i);
     if (i % every != 0 && name == names.end()) continue;
-    std::vector<std::string> cells = row_of(set[i], priced, planned, iterations);
-    cells.push_back(name == names.end() ? "" : name->second);
-    table.add_row(std::move(cells));
+    const auto& plan = set[i].found.planned;
+    const Job& job = set[i].found.job;
+    table.add({in_seconds(time_of(set[i]) * times), in_usd(cost_of(set[i]) * times),
+               in_joules(energy_of(set[i]) * times), plan ? in_joules(plan->energy_j * times) : Cell(),
+               strategy_columns().front().cell(job), short_strategy(job), name == names.end() ? "" : name->second});
   }
   std::string out = fmt::format("The Pareto set of {}{}: {} strategies, of {}\n",
                                 priced ? "time, cost and energy" : "time and energy", every > 1 ? ", some of it" : "",
                                 set.size(), iterations > 0 ? "the whole training" : "an iteration");
   out += table.text();
-  const auto price_text = [priced](double price) { return priced ? format_usd(price) : format_joules(price); };
-  if (set.size() > 1) out += '\n' + plot(set, names, priced ? cost_of : energy_of, price_text, iterations) + '\n';
+  if (set.size() > 1) {
+    out += '\n' + plot(set, names, priced ? cost_of : energy_of, priced ? Unit::usd : Unit::joules, times) + '\n';
+  }
   if (planned) out += "  planned: energy at the clocks that need least without taking longer\n";
   return out + fmt::format("  knee: farthest below the line from the fastest to the {}, both axes scaled to 1\n",
                            priced ? "cheapest" : "one of least energy");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/document.hpp"
 #include "report/search_report.hpp"
 
 #include <string>
@@ -20,6 +21,7 @@ std::string search_comparison_text(const SearchReport& report);
 std::string pareto_text(const SearchReport& report);
 
 // Returns the number of strategies that each step of the search left, and the meaning of the steps.
+Table funnel_table(const SearchReport& report);
 std::string funnel_text(const SearchReport& report);
 
 }  // namespace mirfak

@@ -1,12 +1,12 @@
-#include "report/search_text.hpp"
+#include "report/search_report.hpp"
 
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/stage_holders.hpp"
 #include "report/strategy_columns.hpp"
-#include "report/text_table.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -52,24 +52,24 @@ std::string stopped_text(const SearchReport& report) {
 std::string headline(const SearchReport& report) {
   const Job& job = report.scenario.job;
   const SearchSpec& spec = report.scenario.search.spec;
-  TextTable table("ll", 0);
-  table.add_row({"scenario", report.scenario.name});
-  table.add_row({"model", model_text(job.model)});
-  table.add_row({"cluster", (spec.any_count ? "up to " : "") + cluster_text(job.cluster)});
-  table.add_row(
+  Table table("|", 0);
+  table.add({"scenario", report.scenario.name});
+  table.add({"model", model_text(job.model)});
+  table.add({"cluster", (spec.any_count ? "up to " : "") + cluster_text(job.cluster)});
+  table.add(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
-  table.add_row({"wanted", objective_text(report.scenario.search)});
-  table.add_row({"memory", spec.headroom > 0 ? format_percent(spec.headroom) + " of every memory stays free"
-                                             : std::string("all of it may be used")});
-  table.add_row({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
-                                         format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
+  table.add({"wanted", objective_text(report.scenario.search)});
+  table.add({"memory", spec.headroom > 0 ? format_percent(spec.headroom) + " of every memory stays free"
+                                         : std::string("all of it may be used")});
+  table.add({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
+                                     format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
   const std::string unpriced = job.cluster.missing_prices();
-  if (!unpriced.empty()) table.add_row({"cost", unpriced});
-  for (const LeftOut& type : report.outcome.left_out) table.add_row({"left out", type.nodes + ": " + type.reason});
+  if (!unpriced.empty()) table.add({"cost", unpriced});
+  for (const LeftOut& type : report.outcome.left_out) table.add({"left out", type.nodes + ": " + type.reason});
   if (spec.tolerance > 0) {
-    table.add_row({"tolerance", "what is not listed is at most " + format_percent(spec.tolerance) + " better"});
+    table.add({"tolerance", "what is not listed is at most " + format_percent(spec.tolerance) + " better"});
   }
-  if (!report.outcome.complete) table.add_row({"stopped", stopped_text(report)});
+  if (!report.outcome.complete) table.add({"stopped", stopped_text(report)});
   return table.text();
 }
 

@@ -1,7 +1,7 @@
 #include "report/shard_report.hpp"
 
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,50 +84,48 @@ std::vector<TensorId> existing_tensors(const OperatorGraph& graph) {
 }
 
 std::string tensors_text(const ShardedBlock& block, const DeviceMesh& mesh) {
-  TextTable table("lllrl");
-  table.add_row({"tensor", "lies", "on a device", "", ""});
+  Table table("tensor | lies | on a device | > |");
   const OperatorGraph& graph = block.block.graph;
   for (const TensorId tensor : existing_tensors(graph)) {
     const Sharding& sharding = block.block.shardings[static_cast<std::size_t>(tensor)];
     const double padding = padding_of(graph, tensor, sharding, mesh);
     std::string note = is_annotated(block, tensor) ? "annotated" : "";
     if (padding > 0) note += fmt::format("{}{} padding", note.empty() ? "" : ", ", format_percent(padding));
-    table.add_row({graph.tensor(tensor).name, sharding_text(graph, tensor, sharding, mesh),
-                   fmt::format("{}", fmt::join(local_shape(graph, tensor, sharding, mesh), " x ")),
-                   format_bytes(local_bytes(graph, tensor, sharding, mesh)), note});
+    table.add({graph.tensor(tensor).name, sharding_text(graph, tensor, sharding, mesh),
+               fmt::format("{}", fmt::join(local_shape(graph, tensor, sharding, mesh), " x ")),
+               format_bytes(local_bytes(graph, tensor, sharding, mesh)), note});
   }
   return table.text();
 }
 
 std::string collectives_text(const ShardedBlock& block, const DeviceMesh& mesh) {
-  TextTable table("llllr");
-  table.add_row({"collective", "", "over", "of", "bytes"});
+  Table table("collective | | over | of | >bytes");
   bool any = false;
   for (const auto& [phase, steps] : phases_of(block)) {
     for (const BlockStep& step : *steps) {
       if (step.kind != BlockStep::Kind::collective) continue;
       any = true;
-      table.add_row({phase, std::string(shown_kind(step.collective)), mesh_text(mesh, step.over),
-                     block.block.graph.tensor(step.tensor).name, format_bytes(step.bytes)});
+      table.add({phase, std::string(shown_kind(step.collective)), mesh_text(mesh, step.over),
+                 block.block.graph.tensor(step.tensor).name, format_bytes(step.bytes)});
     }
   }
   return any ? table.text() : "  no collectives\n";
 }
 
 std::string block_sums(const ShardedBlock& block) {
-  TextTable table("lr");
-  table.add_row({"forward", format_flop(block.forward_flop)});
-  table.add_row({"backward", format_flop(block.backward_flop)});
-  if (block.padding_flop > 0) table.add_row({"of these padding", format_flop(block.padding_flop)});
-  table.add_row({"parameters", format_bytes(block.block.parameter_bytes)});
-  table.add_row({"gradients", format_bytes(block.update.gradient_bytes)});
-  table.add_row({"elements that the optimizer steps on", format_count(block.update.state_elements)});
-  table.add_row({"kept for backward", format_bytes(block.memory.kept)});
-  table.add_row(
+  Table table("|>");
+  table.add({"forward", format_flop(block.forward_flop)});
+  table.add({"backward", format_flop(block.backward_flop)});
+  if (block.padding_flop > 0) table.add({"of these padding", format_flop(block.padding_flop)});
+  table.add({"parameters", format_bytes(block.block.parameter_bytes)});
+  table.add({"gradients", format_bytes(block.update.gradient_bytes)});
+  table.add({"elements that the optimizer steps on", format_count(block.update.state_elements)});
+  table.add({"kept for backward", format_bytes(block.memory.kept)});
+  table.add(
       {"most in forward, backward", format_bytes(block.memory.forward) + ", " + format_bytes(block.memory.backward)});
   if (block.time) {
-    table.add_row({"kernels", format_seconds(block.time->kernels_s)});
-    table.add_row({"collectives", format_seconds(block.time->collectives_s)});
+    table.add({"kernels", format_seconds(block.time->kernels_s)});
+    table.add({"collectives", format_seconds(block.time->collectives_s)});
   }
   return table.text();
 }
@@ -187,14 +185,14 @@ std::string shard_text(const ShardedModel& model, std::string_view heading) {
     out += fmt::format("\n{}{}\n{}\n{}\n{}", block.name, block.count > 1 ? fmt::format(" x {}", block.count) : "",
                        tensors_text(block, model.mesh), collectives_text(block, model.mesh), block_sums(block));
   }
-  TextTable sums("lr");
-  sums.add_row({"FLOP", format_flop(model.flop())});
-  if (model.padding_flop() > 0) sums.add_row({"of these padding", format_percent(model.padding_flop() / model.flop())});
-  sums.add_row({"parameters", format_bytes(model.parameter_bytes())});
-  sums.add_row({"gradients", format_bytes(model.gradient_bytes())});
-  sums.add_row({"elements that the optimizer steps on", format_count(model.state_elements())});
-  sums.add_row({"peak memory, without the optimizer's state", format_bytes(model.memory_bytes())});
-  if (const auto time = model.time_s()) sums.add_row({"time, one step behind the other", format_seconds(*time)});
+  Table sums("|>");
+  sums.add({"FLOP", format_flop(model.flop())});
+  if (model.padding_flop() > 0) sums.add({"of these padding", format_percent(model.padding_flop() / model.flop())});
+  sums.add({"parameters", format_bytes(model.parameter_bytes())});
+  sums.add({"gradients", format_bytes(model.gradient_bytes())});
+  sums.add({"elements that the optimizer steps on", format_count(model.state_elements())});
+  sums.add({"peak memory, without the optimizer's state", format_bytes(model.memory_bytes())});
+  if (const auto time = model.time_s()) sums.add({"time, one step behind the other", format_seconds(*time)});
   return out + "\nAll blocks, on one device\n" + sums.text();
 }
 

@@ -1,7 +1,5 @@
 #include "report/source_list.hpp"
 
-#include "report/text_table.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,10 +35,10 @@ std::string SourceList::cite(const std::string& source) {
   return fmt::format("[{}]", found - sources_.begin() + 1);
 }
 
-std::string SourceList::text() const {
-  TextTable table("rl");
-  for (std::size_t i = 0; i < sources_.size(); ++i) table.add_row({fmt::format("[{}]", i + 1), sources_[i]});
-  return "\nSources\n" + table.text();
+Section SourceList::section() const {
+  Table table(">|");
+  for (std::size_t i = 0; i < sources_.size(); ++i) table.add({fmt::format("[{}]", i + 1), sources_[i]});
+  return {"Sources", {table}};
 }
 
 std::string FormulaList::cite(const Explanation& why) {
@@ -51,15 +49,15 @@ std::string FormulaList::cite(const Explanation& why) {
   return letters(static_cast<std::size_t>(found - formulas_.begin()));
 }
 
-std::string FormulaList::text(SourceList& sources) const {
-  std::string out = "\nFormulas and their constants\n";
+Section FormulaList::section(SourceList& sources) const {
+  Section out = {"Formulas and their constants", {}};
   for (std::size_t i = 0; i < formulas_.size(); ++i) {
-    out += fmt::format("  {}  {}\n", letters(i), formulas_[i].formula);
-    TextTable table("lrl", 5);
+    out.add(fmt::format("  {}  {}\n", letters(i), formulas_[i].formula));
+    Table table("|>|", 5);
     for (const Explanation::Input& input : formulas_[i].inputs) {
-      table.add_row({input.name, input.value, sources.cite(input.source)});
+      table.add({input.name, input.value, sources.cite(input.source)});
     }
-    out += table.text();
+    out.add(table);
   }
   return out;
 }

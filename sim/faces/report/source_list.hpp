@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost/explanation.hpp"
+#include "report/document.hpp"
 
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@ namespace mirfak {
 class SourceList {
  public:
   std::string cite(const std::string& source);  // "[3]"; "" for no source
-  std::string text() const;                     // the numbered list
+  Section section() const;                      // the numbered list
 
  private:
   std::vector<std::string> sources_;
@@ -20,8 +21,8 @@ class SourceList {
 // Formulas with their constants, each listed once and cited by a letter.
 class FormulaList {
  public:
-  std::string cite(const Explanation& why);     // "A"; "" for no formula
-  std::string text(SourceList& sources) const;  // the list, citing `sources`
+  std::string cite(const Explanation& why);    // "A"; "" for no formula
+  Section section(SourceList& sources) const;  // the list, citing `sources`
 
  private:
   std::vector<Explanation> formulas_;

@@ -1,8 +1,8 @@
 #include "report/spread_report.hpp"
 
 #include "base/units.hpp"
-#include "report/optional_json.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
+#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,38 +32,36 @@ std::string range_text(const SampleQuantile& of) {
 }
 
 std::string times_text(const Spread& spread) {
-  TextTable table("lrrl");
-  table.add_row({"without perturbations", spread_time(spread.without_s), "", ""});
+  Table table("|>|>|");
+  table.add({"without perturbations", spread_time(spread.without_s), "", ""});
   const auto beside = [&](double seconds) { return format_signed_percent(seconds / spread.without_s - 1); };
   std::string error = fmt::format("+- {} ({} of independent samples)", format_seconds(spread.time.error),
                                   format_seconds(spread.independent_error_s));
   if (!spread.antithetic) error = "+- " + format_seconds(spread.time.error);
-  table.add_row({"mean", spread_time(spread.time.value), beside(spread.time.value), error});
+  table.add({"mean", spread_time(spread.time.value), beside(spread.time.value), error});
   for (const SampleQuantile& of : spread.quantiles) {
-    table.add_row({quantile_name(of.share), spread_time(of.value), beside(of.value), range_text(of)});
+    table.add({quantile_name(of.share), spread_time(of.value), beside(of.value), range_text(of)});
   }
-  table.add_row({"standard deviation", format_seconds(spread.deviation_s),
-                 format_percent(spread.deviation_s / spread.time.value), "of samples"});
+  table.add({"standard deviation", format_seconds(spread.deviation_s),
+             format_percent(spread.deviation_s / spread.time.value), "of samples"});
   const char* note = spread.passes_alone ? "  in samples, what passes exchange has its ports for itself\n" : "";
   return table.text() + note;
 }
 
 std::string binding_text(const Spread& spread) {
-  TextTable table("lrl");
-  table.add_row({"cause", "binds", "adds on average, on the critical path"});
+  Table table("cause | >binds | adds on average, on the critical path");
   for (std::size_t cause = 0; cause < kCauses; ++cause) {
     if (spread.binds[cause] == 0 && std::abs(spread.mean_excess_s[cause]) < 1e-12) continue;
-    table.add_row({std::string(name_of(static_cast<Cause>(cause))), share_of(spread.binds[cause], spread),
-                   format_seconds(spread.mean_excess_s[cause])});
+    table.add({std::string(name_of(static_cast<Cause>(cause))), share_of(spread.binds[cause], spread),
+               format_seconds(spread.mean_excess_s[cause])});
   }
-  table.add_row({});
-  table.add_row({"rank", "binds", ""});
+  table.add({});
+  table.add({"rank", "binds", ""});
   for (std::size_t i = 0; i < std::min(kSpreadRanks, spread.ranks.size()); ++i) {
     const BindingRank& rank = spread.ranks[i];
-    table.add_row({fmt::format("rank {} of stage {}", rank.rank, rank.stage), share_of(rank.samples, spread), ""});
+    table.add({fmt::format("rank {} of stage {}", rank.rank, rank.stage), share_of(rank.samples, spread), ""});
   }
-  if (spread.ranks.size() > kSpreadRanks)
-    table.add_row({fmt::format("... {} more", spread.ranks.size() - kSpreadRanks)});
+  if (spread.ranks.size() > kSpreadRanks) table.add({fmt::format("... {} more", spread.ranks.size() - kSpreadRanks)});
   return table.text();
 }
 

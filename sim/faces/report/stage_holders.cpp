@@ -2,7 +2,7 @@
 
 #include "base/text.hpp"
 #include "program/replica_classes.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -54,15 +54,15 @@ std::vector<Holding> holdings_of(const Job& job, const ReplicaClass& alike) {
 std::string stage_holders_text(const Job& job) {
   if (job.cluster.groups().size() < 2) return {};
   const std::vector<ReplicaClass> classes = replica_classes(job);
-  TextTable table("lllll");
+  Table table("||||");
   for (const ReplicaClass& alike : classes) {
     for (const Holding& of : holdings_of(job, alike)) {
       const bool one = of.first == of.last;
-      table.add_row({one ? fmt::format("stage {}", of.first) : fmt::format("stages {}-{}", of.first, of.last),
-                     classes.size() == 1 ? "" : "replicas " + ranges_text(alike.replicas),
-                     fmt::format("{} layers{}", of.layers, one ? "" : " each"),
-                     classes.size() == 1 ? "" : fmt::format("{} microbatches each", alike.microbatches),
-                     fmt::format("{}, nodes {}", of.node, ranges_text({of.nodes.begin(), of.nodes.end()}))});
+      table.add({one ? fmt::format("stage {}", of.first) : fmt::format("stages {}-{}", of.first, of.last),
+                 classes.size() == 1 ? "" : "replicas " + ranges_text(alike.replicas),
+                 fmt::format("{} layers{}", of.layers, one ? "" : " each"),
+                 classes.size() == 1 ? "" : fmt::format("{} microbatches each", alike.microbatches),
+                 fmt::format("{}, nodes {}", of.node, ranges_text({of.nodes.begin(), of.nodes.end()}))});
     }
   }
   return "\nStages of the best\n" + table.text();

@@ -2,9 +2,9 @@
 
 #include "base/units.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
-#include "report/text_table.hpp"
 #include "simulation/figures.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
@@ -25,13 +25,13 @@ constexpr std::size_t kMaxMemoryRows = 16;
 std::string headline(const Scenario& scenario, const Simulation& simulation) {
   const Job& job = simulation.job;
   const TrainingSpec& training = job.training;
-  TextTable table("ll", 0);
-  table.add_row({"scenario", scenario.name});
-  table.add_row({"model", model_text(job.model)});
-  table.add_row({"cluster", cluster_text(job.cluster)});
-  table.add_row({"strategy", strategy_text(job)});
-  table.add_row({"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),
-                                      training.precision, job.framework.name)});
+  Table table("|", 0);
+  table.add({"scenario", scenario.name});
+  table.add({"model", model_text(job.model)});
+  table.add({"cluster", cluster_text(job.cluster)});
+  table.add({"strategy", strategy_text(job)});
+  table.add({"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),
+                                  training.precision, job.framework.name)});
   return table.text();
 }
 
@@ -81,90 +81,87 @@ std::string label_of(std::string_view key) {
 }
 
 // Adds the energy of hosts, network and facility, and emissions by the mean of a grid's hours.
-void add_facility(const Simulation& simulation, TextTable& table) {
+void add_facility(const Simulation& simulation, Table& table) {
   const IterationResult& r = simulation.result;
   const Facility& facility = simulation.job.cluster.facility();
-  table.add_row({label_of("machine_energy_j"), format_joules(r.machine_energy_j),
-                 fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
-                             format_watts(facility.network_power_w))});
-  table.add_row(
-      {label_of("facility_energy_j"), format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+  table.add({label_of("machine_energy_j"), format_joules(r.machine_energy_j),
+             fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
+                         format_watts(facility.network_power_w))});
+  table.add({label_of("facility_energy_j"), format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
   if (facility.carbon.known()) {
-    table.add_row({label_of("co2_kg"), format_kilograms(r.co2_kg),
-                   fmt::format("{:.0f} g/kWh ({})", facility.carbon.mean(), facility.carbon.source())});
+    table.add({label_of("co2_kg"), format_kilograms(r.co2_kg),
+               fmt::format("{:.0f} g/kWh ({})", facility.carbon.mean(), facility.carbon.source())});
   }
   if (facility.lifetime_years > 0) {
-    table.add_row(
-        {label_of("embodied_co2_kg"), format_kilograms(r.embodied_co2_kg),
-         fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
+    table.add({label_of("embodied_co2_kg"), format_kilograms(r.embodied_co2_kg),
+               fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
   }
 }
 
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
-  TextTable table("lrl");
+  Table table("|>|");
   const double level = simulation.job.ranges.level;
   const std::string range =
       level > 0 ? fmt::format("{}, as {:.0f} % of measured iterations; ", range_text(r), 100 * level) : std::string();
-  table.add_row({label_of("iteration_time_s"), format_seconds(r.iteration_time_s),
-                 fmt::format("{}on {} GPU{}", range, r.gpus, r.gpus == 1 ? "" : "s")});
-  table.add_row({label_of("tokens_per_s"), format_count(r.tokens_per_s),
-                 range_over_time(r, r.tokens_per_s, format_count) + format_count(r.tokens_per_s_per_gpu) + " per GPU"});
+  table.add({label_of("iteration_time_s"), format_seconds(r.iteration_time_s),
+             fmt::format("{}on {} GPU{}", range, r.gpus, r.gpus == 1 ? "" : "s")});
+  table.add({label_of("tokens_per_s"), format_count(r.tokens_per_s),
+             range_over_time(r, r.tokens_per_s, format_count) + format_count(r.tokens_per_s_per_gpu) + " per GPU"});
   // TFLOP/s as papers count them exceed the executed ones if fused attention leaves out pairs that a mask hides.
   const bool leaves_out = r.executed_flop < r.hardware_flop;
-  table.add_row({label_of("tflops_per_gpu"), format_number(r.tflops_per_gpu),
-                 range_over_time(r, r.tflops_per_gpu, format_number) + "MFU " + format_percent(r.mfu) +
-                     (leaves_out ? ", of what is executed" : "")});
-  table.add_row({label_of("hardware_tflops_per_gpu"), format_number(r.hardware_tflops_per_gpu),
-                 range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
-                     (simulation.job.strategy.recompute == Recompute::none ? ", as nothing is recomputed"
-                                                                           : ", with recomputation")});
+  table.add({label_of("tflops_per_gpu"), format_number(r.tflops_per_gpu),
+             range_over_time(r, r.tflops_per_gpu, format_number) + "MFU " + format_percent(r.mfu) +
+                 (leaves_out ? ", of what is executed" : "")});
+  table.add({label_of("hardware_tflops_per_gpu"), format_number(r.hardware_tflops_per_gpu),
+             range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
+                 (simulation.job.strategy.recompute == Recompute::none ? ", as nothing is recomputed"
+                                                                       : ", with recomputation")});
   if (leaves_out) {
-    table.add_row({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
-                   "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
+    table.add({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
+               "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
   }
-  table.add_row({label_of("bubble_fraction"), format_percent(r.bubble_fraction),
-                 format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over ranks"});
+  table.add({label_of("bubble_fraction"), format_percent(r.bubble_fraction),
+             format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over ranks"});
   if (r.gpu_of_others_s > 0) {
-    table.add_row({label_of("gpu_of_others_s"), format_percent(r.gpu_of_others_s / r.iteration_time_s),
-                   format_seconds(r.gpu_of_others_s) + ", kernels of a GPU's other ranks, mean over ranks"});
+    table.add({label_of("gpu_of_others_s"), format_percent(r.gpu_of_others_s / r.iteration_time_s),
+               format_seconds(r.gpu_of_others_s) + ", kernels of a GPU's other ranks, mean over ranks"});
   }
-  table.add_row({label_of("exposed_communication_s"), format_percent(r.exposed_communication_s / r.iteration_time_s),
-                 format_seconds(r.exposed_communication_s) + ", mean over ranks"});
-  table.add_row({label_of("energy_j"), format_joules(r.energy_j),
-                 fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
-                             format_watts(r.average_power_w / r.gpus))});
+  table.add({label_of("exposed_communication_s"), format_percent(r.exposed_communication_s / r.iteration_time_s),
+             format_seconds(r.exposed_communication_s) + ", mean over ranks"});
+  table.add({label_of("energy_j"), format_joules(r.energy_j),
+             fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
+                         format_watts(r.average_power_w / r.gpus))});
   if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)
-    table.add_row({label_of("cost_usd_per_iteration"), format_usd(r.cost_usd),
-                   range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});
+    table.add({label_of("cost_usd_per_iteration"), format_usd(r.cost_usd),
+               range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});
   else
-    table.add_row({label_of("cost_usd_per_iteration"), "unknown", simulation.job.cluster.missing_prices()});
+    table.add({label_of("cost_usd_per_iteration"), "unknown", simulation.job.cluster.missing_prices()});
   return "Iteration\n" + table.text();
 }
 
 std::string training_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   if (r.training_time_s <= 0) return {};
-  TextTable table("lrl");
+  Table table("|>|");
   const double iterations = r.training_time_s / r.iteration_time_s;
   const auto seconds = [](double value) { return format_seconds(value); };
-  table.add_row({"time", format_seconds(r.training_time_s),
-                 range_with_time(r, r.training_time_s, seconds) + format_count(iterations) + " iterations"});
-  table.add_row(
+  table.add({"time", format_seconds(r.training_time_s),
+             range_with_time(r, r.training_time_s, seconds) + format_count(iterations) + " iterations"});
+  table.add(
       {"energy", format_joules(r.energy_j * iterations), "all GPUs: " + format_watt_hours(r.energy_j * iterations)});
   if (r.priced) {
     std::string range = range_with_time(r, r.training_cost_usd, format_usd);
     if (!range.empty()) range.resize(range.size() - 2);  // drops "; ": nothing follows the range
-    table.add_row({"cost", format_usd(r.training_cost_usd), range});
+    table.add({"cost", format_usd(r.training_cost_usd), range});
   }
   return fmt::format("\nTraining on {} tokens\n", format_count(simulation.job.training.tokens)) + table.text();
 }
 
 std::string activity_table(const IterationResult& result) {
   constexpr double bar_width = 30;
-  TextTable table("lrrrl");
-  table.add_row({"", "mean", "share", "min .. max over stages"});
+  Table table("| >mean | >share | >min .. max over stages |");
   for (std::size_t i = 0; i < kActivities; ++i) {
     const auto by_seconds = [i](const StageResult& a, const StageResult& b) {
       return a.activity_s[i] < b.activity_s[i];
@@ -172,12 +169,11 @@ std::string activity_table(const IterationResult& result) {
     const auto [min, max] = std::minmax_element(result.stages.begin(), result.stages.end(), by_seconds);
     if (max->activity_s[i] <= 0) continue;
     const double share = result.activity_s[i] / result.iteration_time_s;
-    table.add_row({std::string(name_of(static_cast<Activity>(i))), format_seconds(result.activity_s[i]),
-                   format_percent(share),
-                   format_seconds(min->activity_s[i]) + " .. " + format_seconds(max->activity_s[i]),
-                   std::string(static_cast<std::size_t>(std::lround(share * bar_width)), '#')});
+    table.add({std::string(name_of(static_cast<Activity>(i))), format_seconds(result.activity_s[i]),
+               format_percent(share), format_seconds(min->activity_s[i]) + " .. " + format_seconds(max->activity_s[i]),
+               bar_text(share, bar_width)});
   }
-  table.add_row({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
+  table.add({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
   return "\nWhere the time of a GPU goes\n" + table.text();
 }
 
@@ -192,19 +188,17 @@ double seconds_of(const ActivitySeconds& seconds, Activity first, Activity last)
 std::string replica_table(const Simulation& simulation) {
   if (!has_mixed_replicas(simulation)) return {};
   constexpr std::size_t max_rows = 32;
-  TextTable table("lllrrrrr");
-  table.add_row({"stage", "replicas", "on", "microbatches", "compute", "communication", "host", "bubble"});
+  Table table("stage | replicas | on | >microbatches | >compute | >communication | >host | >bubble");
   const std::size_t every = (simulation.plans.size() + max_rows - 1) / max_rows;
   for (std::size_t place = 0; place < simulation.plans.size(); place += every) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
-    table.add_row(
-        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
-         fmt::format("{}", plan.replicas.microbatches),
-         format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
-         format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
-         format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
-         format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
+    table.add({fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
+               fmt::format("{}", plan.replicas.microbatches),
+               format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
+               format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
+               format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
+               format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
   }
   return "\nReplicas, by stage (communication: exposed)\n" + table.text();
 }
@@ -213,8 +207,7 @@ std::string replica_table(const Simulation& simulation) {
 std::string shape_table(const Simulation& simulation) {
   const Job& job = simulation.job;
   if (job.strategy.stages.empty()) return {};
-  TextTable table("lrlrrrrrrr");
-  table.add_row({"stage", "layers", "on", "GPUs", "tp", "dp", "ep", "sequences", "forward", "sent on by a GPU"});
+  Table table("stage | >layers | on | >GPUs | >tp | >dp | >ep | >sequences | >forward | >sent on by a GPU");
   const auto layers = layers_of_chunks(job.strategy, job.model);
   for (const StagePlan& plan : simulation.plans) {
     const Strategy own = job.strategy.at(plan.stage);
@@ -228,10 +221,10 @@ std::string shape_table(const Simulation& simulation) {
       sent = fmt::format("{} to {}, {}{}", format_bytes(cost.bytes), cost.receivers, format_seconds(cost.seconds),
                          cost.gathered_bytes > 0 ? " with a gather" : "");
     }
-    table.add_row({fmt::format("{}", plan.stage), fmt::format("{}", layers[place].front().count),
-                   plan.costs.hardware->hardware.spec.name, fmt::format("{:g}", plan.gpus()),
-                   fmt::format("{}", own.tensor), fmt::format("{}", own.data), fmt::format("{}", own.expert),
-                   fmt::format("{}", own.micro_batch), format_seconds(to_seconds(forward)), sent});
+    table.add({fmt::format("{}", plan.stage), fmt::format("{}", layers[place].front().count),
+               plan.costs.hardware->hardware.spec.name, fmt::format("{:g}", plan.gpus()), fmt::format("{}", own.tensor),
+               fmt::format("{}", own.data), fmt::format("{}", own.expert), fmt::format("{}", own.micro_batch),
+               format_seconds(to_seconds(forward)), sent});
   }
   return "\nStages of their own shape (sequences: of a microbatch on one replica)\n" + table.text();
 }
@@ -288,21 +281,20 @@ std::string memory_range_text(const IterationResult& result) {
 
 std::string memory_table(const Simulation& simulation) {
   const bool mixed = has_mixed_replicas(simulation);
-  TextTable table((mixed ? "lll" : "l") + std::string(memory_parts().size() + 3, 'r') + "l");
-  std::vector<std::string> head = {"stage"};
-  if (mixed) head.insert(head.end(), {"replicas", "on"});
-  for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
-  head.insert(head.end(), {"total", "of", "in flight"});
-  table.add_row(head);
+  Table table("stage | replicas | on");
+  table.show("replicas", mixed);
+  table.show("on", mixed);
+  for (const MemoryPart& part : memory_parts()) table.add_column(std::string(part.name));
+  for (const char* heading : {"total", "of", "in flight"}) table.add_column(heading);
+  table.add_column("", false);
   const std::vector<MemoryRow> rows = memory_rows(simulation);
   const std::size_t every = (rows.size() + kMaxMemoryRows - 1) / kMaxMemoryRows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MemoryRow& row = rows[i];
     if (i % every != 0 && i + 1 != rows.size() && !row.fullest) continue;
-    std::vector<std::string> cells = {row.stages()};
-    if (mixed) cells.insert(cells.end(), {replicas_text(*row.first), row.first->costs.hardware->hardware.spec.name});
+    std::vector<Cell> cells = {row.stages(), replicas_text(*row.first), row.first->costs.hardware->hardware.spec.name};
     cells.insert(cells.end(), row.cells.begin(), row.cells.end());
-    table.add_row(std::move(cells));
+    table.add(std::move(cells));
   }
   const IterationResult& result = simulation.result;
   std::string title = fmt::format(

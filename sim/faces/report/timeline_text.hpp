@@ -1,7 +1,6 @@
 #pragma once
 
-#include "engine/timeline.hpp"
-#include "program/program.hpp"
+#include "simulation/iteration.hpp"
 
 #include <string>
 

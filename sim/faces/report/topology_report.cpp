@@ -2,8 +2,8 @@
 
 #include "base/units.hpp"
 #include "network/symmetry.hpp"
+#include "report/document.hpp"
 #include "report/markup.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -97,17 +97,29 @@ std::vector<LevelRow> level_rows(const Topology& topology) {
   return out;
 }
 
-std::string levels_text(const Topology& topology) {
-  const std::vector<LevelRow> rows = level_rows(topology);
-  if (rows.empty()) return {};
-  TextTable table("lrrrr");
-  table.add_row({"level", "switches", "links down", "links up", "oversubscription"});
-  for (const LevelRow& row : rows) {
-    table.add_row({row.type, std::to_string(row.switches), std::to_string(row.down_links),
-                   row.up_links > 0 ? std::to_string(row.up_links) : "-",
-                   row.up > 0 ? format_number(row.down / row.up) : "-"});
+Cell rate_cell(double bandwidth) {
+  return {rate_text(bandwidth), std::isinf(bandwidth) ? Cell::Value() : Cell::Value(bandwidth)};
+}
+
+Table links_table(const Topology& topology) {
+  Table table("links:type | >count:count | >each way:bytes_per_s | >latency:latency_s");
+  for (const auto& [key, row] : link_rows(topology)) {
+    table.add({std::get<1>(key), row.count, rate_cell(std::get<2>(key)),
+               Cell(row.latency_s > 0 ? format_seconds(row.latency_s) : "-", row.latency_s)});
   }
-  return "\n" + table.text();
+  return table;
+}
+
+Table levels_table(const Topology& topology) {
+  Table table(
+      "level:level | >switches:switches | >links down:links_down | >links up:links_up | "
+      ">oversubscription:oversubscription");
+  for (const LevelRow& row : level_rows(topology)) {
+    table.add({row.type, row.switches, row.down_links,
+               Cell(row.up_links > 0 ? std::to_string(row.up_links) : "-", row.up_links),
+               as_number(row.up > 0 ? std::optional(row.down / row.up) : std::nullopt)});
+  }
+  return table;
 }
 
 std::string diameter_text(const Diameter& diameter) {
@@ -165,16 +177,11 @@ std::string topology_text(const TopologyReport& report) {
   for (const auto& [name, value] : report.facts) {
     if (!value.empty()) out += fmt::format("  {}: {}\n", name, value);
   }
-  TextTable vertices("lr");
-  vertices.add_row({"vertices", "count"});
-  for (const auto& [type, count] : vertex_rows(topology)) vertices.add_row({type, std::to_string(count)});
-  TextTable links("lrrr");
-  links.add_row({"links", "count", "each way", "latency"});
-  for (const auto& [key, row] : link_rows(topology)) {
-    links.add_row({std::get<1>(key), std::to_string(row.count), rate_text(std::get<2>(key)),
-                   row.latency_s > 0 ? format_seconds(row.latency_s) : "-"});
-  }
-  out += "\n" + vertices.text() + "\n" + links.text() + levels_text(topology) + "\n" + diameter_text(report.diameter);
+  Table vertices("vertices | >count");
+  for (const auto& [type, count] : vertex_rows(topology)) vertices.add({type, count});
+  const Table levels = levels_table(topology);
+  out += "\n" + vertices.text() + "\n" + links_table(topology).text() + (levels.empty() ? "" : "\n" + levels.text()) +
+         "\n" + diameter_text(report.diameter);
   if (report.bisection) {
     out += fmt::format("bisection  {} each way, the maximum flow between {}\n", rate_text(report.bisection->bandwidth),
                        report.bisection->cut);
@@ -196,20 +203,9 @@ nlohmann::ordered_json topology_json(const TopologyReport& report) {
   out["vertices"] = topology.vertices();
   out["links"] = topology.links() / 2;
   for (const auto& [type, count] : vertex_rows(topology)) out["vertex_types"][type] = count;
-  out["link_types"] = Json::array();
-  for (const auto& [key, row] : link_rows(topology)) {
-    out["link_types"].push_back({{"type", std::get<1>(key)},
-                                 {"count", row.count},
-                                 {"bytes_per_s", rate_json(std::get<2>(key))},
-                                 {"latency_s", row.latency_s}});
-  }
-  for (const LevelRow& row : level_rows(topology)) {
-    out["levels"].push_back({{"level", row.type},
-                             {"switches", row.switches},
-                             {"links_down", row.down_links},
-                             {"links_up", row.up_links},
-                             {"oversubscription", row.up > 0 ? Json(row.down / row.up) : Json(nullptr)}});
-  }
+  out["link_types"] = links_table(topology).json();
+  const Table levels = levels_table(topology);
+  if (!levels.empty()) out["levels"] = levels.json();
   out["diameter"] = {{"hops", report.diameter.hops},
                      {"latency_s", report.diameter.latency_s},
                      {"from_devices", report.diameter.sources},

@@ -2,7 +2,8 @@
 
 #include "base/csv.hpp"
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/document.hpp"
+#include "report/json_parts.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +19,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNotableClockError = 0.1;  // share of the median communication: larger errors blur when ranks met
 
-std::string error_of(const ComparedTime& time) {
-  return time.measured_s > 0 ? format_signed_percent(time.predicted_s / time.measured_s - 1) : std::string("-");
+Cell error_cell(const ComparedTime& time) {
+  if (time.measured_s <= 0) return words("-");
+  const double error = time.predicted_s / time.measured_s - 1;
+  return {format_signed_percent(error), error};
 }
 
 // Returns a difference with its sign.
@@ -27,28 +30,23 @@ std::string signed_seconds(double seconds) {
   return (seconds < 0 ? "-" : "+") + format_seconds(seconds < 0 ? -seconds : seconds);
 }
 
-void add_times(TextTable& table, const std::string& name, const ComparedTime& time, const std::string& tasks) {
-  table.add_row({name, tasks, format_seconds(time.predicted_s), format_seconds(time.measured_s),
-                 signed_seconds(time.difference_s()), error_of(time)});
-}
-
-std::string table_of(const std::string& title, const std::vector<ComparedTime>& times, std::size_t max_rows) {
-  TextTable table("lrrrrr");
-  table.add_row({"", "tasks", "predicted", "measured", "difference", "error"});
-  for (std::size_t i = 0; i < std::min(max_rows, times.size()); ++i) {
-    add_times(table, times[i].name, times[i], times[i].tasks > 0 ? std::to_string(times[i].tasks) : "");
+Table times_table(const std::vector<ComparedTime>& times) {
+  Table table(":name | >tasks:tasks | >predicted:predicted | >measured:measured | >difference | >error:error");
+  for (const ComparedTime& time : times) {
+    table.add({time.name, Cell(time.tasks > 0 ? std::to_string(time.tasks) : "", time.tasks),
+               in_seconds(time.predicted_s), in_seconds(time.measured_s), signed_seconds(time.difference_s()),
+               error_cell(time)});
   }
-  return title + "\n" + table.text() + "\n";
+  return table;
 }
 
 std::string ranks_text(const std::string& title, const std::string& what, const std::vector<ComparedRank>& ranks) {
-  TextTable table("llrrrr");
-  table.add_row({what, "", "predicted", "measured", "difference", "error"});
+  Table table(fmt::format("{} | | >predicted | >measured | >difference | >error", what));
   for (const ComparedRank& rank : ranks) {
     std::string number = std::to_string(rank.number);
     const auto add = [&](const char* name, const ComparedTime& time) {
-      table.add_row({number, name, format_seconds(time.predicted_s), format_seconds(time.measured_s),
-                     signed_seconds(time.difference_s()), error_of(time)});
+      table.add({number, name, in_seconds(time.predicted_s), in_seconds(time.measured_s),
+                 signed_seconds(time.difference_s()), error_cell(time)});
       number.clear();
     };
     add("kernels", rank.kernels);
@@ -56,19 +54,6 @@ std::string ranks_text(const std::string& title, const std::string& what, const 
     add("compute waits", rank.waiting);
   }
   return title + "\n" + table.text() + "\n";
-}
-
-Json time_json(const ComparedTime& time) {
-  Json out = {
-      {"name", time.name}, {"tasks", time.tasks}, {"predicted", time.predicted_s}, {"measured", time.measured_s}};
-  out["error"] = time.measured_s > 0 ? Json(time.predicted_s / time.measured_s - 1) : Json(nullptr);
-  return out;
-}
-
-Json times_json(const std::vector<ComparedTime>& times) {
-  Json out = Json::array();
-  for (const ComparedTime& time : times) out.push_back(time_json(time));
-  return out;
 }
 
 Json ranks_json(const std::vector<ComparedRank>& ranks, const char* key) {
@@ -85,10 +70,6 @@ Json ranks_json(const std::vector<ComparedRank>& ranks, const char* key) {
     out.push_back(std::move(row));
   }
   return out;
-}
-
-Json statistics_json(const ErrorStatistics& errors) {
-  return {{"n", errors.count}, {"mape", errors.mape}, {"median_ape", errors.median_ape}, {"p90_ape", errors.p90_ape}};
 }
 
 Json path_json(const CriticalPath& path, double ComparedTime::*seconds) {
@@ -154,7 +135,7 @@ Json measurement_json(const TraceComparison& comparison) {
       {"iterations", range.iterations},       {"shortest_s", range.shortest_s},
       {"longest_s", range.longest_s},         {"within_range", is_within(range, comparison.iteration.predicted)},
       {"clock_error_s", range.clock_error_s}, {"mark_s", range.mark_s}};
-  out["stolen_share"] = range.stolen_share ? Json(*range.stolen_share) : Json(nullptr);
+  out["stolen_share"] = json_or_null(range.stolen_share);
   return out;
 }
 
@@ -167,13 +148,16 @@ std::string comparison_text(const TraceComparison& comparison, int worst) {
   out += fmt::format("  kernel by kernel: median error {:.1f} %, 90th percentile {:.1f} %, of {}\n",
                      100 * comparison.kernels.median_ape, 100 * comparison.kernels.p90_ape, comparison.kernels.count);
   out += doubts_text(comparison) + "\n";
-  out += table_of(fmt::format("Why: critical paths of {} and {} tasks, which take the whole iteration",
-                              comparison.predicted_path.tasks, comparison.measured_path.tasks),
-                  comparison.causes, comparison.causes.size());
-  out += table_of("By kind, over all ranks", comparison.kinds, comparison.kinds.size());
+  const auto add = [&](const std::string& title, const std::vector<ComparedTime>& times, std::size_t most) {
+    out += fmt::format("{}\n{}\n", title, times_table(times).text(most));
+  };
+  add(fmt::format("Why: critical paths of {} and {} tasks, which take the whole iteration",
+                  comparison.predicted_path.tasks, comparison.measured_path.tasks),
+      comparison.causes, comparison.causes.size());
+  add("By kind, over all ranks", comparison.kinds, comparison.kinds.size());
   out += ranks_text("By stage, mean of its ranks", "stage", comparison.stages);
   out += ranks_text("By rank", "rank", comparison.ranks);
-  out += table_of("Operators that differ most, over all ranks", comparison.names, static_cast<std::size_t>(worst));
+  add("Operators that differ most, over all ranks", comparison.names, static_cast<std::size_t>(worst));
   out.pop_back();
   return out;
 }
@@ -187,9 +171,9 @@ Json comparison_json(const TraceComparison& comparison) {
           {"measurement", measurement_json(comparison)},
           {"kernels", statistics_json(comparison.kernels)},
           {"operators", statistics_json(comparison.operators)},
-          {"causes", times_json(comparison.causes)},
-          {"kinds", times_json(comparison.kinds)},
-          {"names", times_json(comparison.names)},
+          {"causes", times_table(comparison.causes).json()},
+          {"kinds", times_table(comparison.kinds).json()},
+          {"names", times_table(comparison.names).json()},
           {"stages", ranks_json(comparison.stages, "stage")},
           {"ranks", ranks_json(comparison.ranks, "rank")},
           {"critical_path",

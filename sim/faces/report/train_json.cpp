@@ -46,10 +46,19 @@ Json checkpoints_json(const WorkCalendar& calendar) {
 
 }  // namespace
 
-double interruptions_per_day(const TrainingPrediction& prediction, std::size_t cause) {
+Table causes_table(const TrainingPrediction& prediction) {
+  const TrainingEstimate& estimate = prediction.estimate;
   const Failures& failures = prediction.course.failures;
-  if (failures.log.empty()) return failures.causes[cause].rate_per_s * kSecondsPerDay;
-  return prediction.estimate.interruptions[cause] / prediction.estimate.finish_mean_s.value * kSecondsPerDay;
+  Table table(":cause | >a day:rate_per_day | >in all:count | >nodes:nodes | >time lost:lost_s | source:source");
+  for (std::size_t cause = 0; cause < failures.causes.size(); ++cause) {
+    const FailureCause& of = failures.causes[cause];
+    const double a_day = failures.log.empty()
+                             ? of.rate_per_s * kSecondsPerDay
+                             : estimate.interruptions[cause] / estimate.finish_mean_s.value * kSecondsPerDay;
+    table.add({of.name, as_number(a_day), as_number(estimate.interruptions[cause]), of.nodes,
+               in_seconds(estimate.lost_s[cause]), of.source});
+  }
+  return table;
 }
 
 nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s) {
@@ -57,16 +66,7 @@ nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s)
   const TrainingPrediction& prediction = report.prediction;
   const TrainingEstimate& estimate = prediction.estimate;
   add_figures(report.scenario.job, prediction, out);
-  Json& causes = out["interruptions"] = Json::array();
-  for (std::size_t cause = 0; cause < prediction.course.failures.causes.size(); ++cause) {
-    const FailureCause& of = prediction.course.failures.causes[cause];
-    causes.push_back({{"cause", of.name},
-                      {"rate_per_day", interruptions_per_day(prediction, cause)},
-                      {"count", estimate.interruptions[cause]},
-                      {"nodes", of.nodes},
-                      {"lost_s", estimate.lost_s[cause]},
-                      {"source", of.source}});
-  }
+  out["interruptions"] = causes_table(prediction).json();
   out["checkpoints"] = checkpoints_json(prediction.course.calendar);
   const std::vector<LoggedFailure>& log = prediction.course.failures.log;
   out["log_end_s"] = log.empty() ? Json() : Json(log.back().time_s);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/document.hpp"
 #include "scenario/scenario.hpp"
 #include "training/prediction.hpp"
 
@@ -24,7 +25,8 @@ std::string train_text(const TrainReport& report, int width = 72);
 // Returns the prediction for programs (README.md has the keys).
 nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s);
 
-// Returns the failures by a cause per day: its stated rate or, with a log of failures, the mean of the runs.
-double interruptions_per_day(const TrainingPrediction& prediction, std::size_t cause);
+// Returns the causes that interrupt a training. The failures by a cause per day are its stated rate or, with a log of
+// failures, the mean of the runs.
+Table causes_table(const TrainingPrediction& prediction);
 
 }  // namespace mirfak

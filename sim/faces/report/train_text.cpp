@@ -1,6 +1,6 @@
 #include "base/units.hpp"
+#include "report/document.hpp"
 #include "report/job_text.hpp"
-#include "report/text_table.hpp"
 #include "report/train_report.hpp"
 
 #include <fmt/format.h>
@@ -19,44 +19,36 @@ std::string with_error(const Estimated& seconds) {
 
 std::string length_table(const TrainingPrediction& prediction) {
   const TrainingEstimate& estimate = prediction.estimate;
-  TextTable table("ll");
-  table.add_row(
+  Table table("|");
+  table.add(
       {"time to finish", fmt::format("{} (median of {} runs)", with_error(estimate.finish_p50_s), estimate.samples)});
-  table.add_row({"... of one run in twenty", "more than " + with_error(estimate.finish_p95_s)});
-  table.add_row({"... on the mean", with_error(estimate.finish_mean_s)});
-  table.add_row(
+  table.add({"... of one run in twenty", "more than " + with_error(estimate.finish_p95_s)});
+  table.add({"... on the mean", with_error(estimate.finish_mean_s)});
+  table.add(
       {"... undisturbed", fmt::format("{}, {} iterations", format_seconds(prediction.undisturbed_s),
                                       format_count(static_cast<double>(prediction.course.calendar.iterations())))});
-  table.add_row({"goodput", format_percent(estimate.goodput) + " of the time is training that lasts"});
-  table.add_row({"restarts", format_count(std::round(estimate.restarts))});
+  table.add({"goodput", format_percent(estimate.goodput) + " of the time is training that lasts"});
+  table.add({"restarts", format_count(std::round(estimate.restarts))});
   return "Training\n" + table.text();
 }
 
 std::string parts_table(const TrainingEstimate& estimate) {
   constexpr double bar_width = 30;
-  TextTable table("lrrl");
+  Table table("|>|>|");
   for (std::size_t part = 0; part < kTimeParts; ++part) {
     if (estimate.parts[part] <= 0) continue;
     const double share = estimate.parts[part] / estimate.finish_mean_s.value;
-    table.add_row({time_part_names()[part], format_seconds(estimate.parts[part]), fmt::format("{:.2f} %", 100 * share),
-                   std::string(static_cast<std::size_t>(std::lround(share * bar_width)), '#')});
+    table.add({time_part_names()[part], format_seconds(estimate.parts[part]), fmt::format("{:.2f} %", 100 * share),
+               bar_text(share, bar_width)});
   }
-  table.add_row({"all", format_seconds(estimate.finish_mean_s.value), "100.00 %"});
+  table.add({"all", format_seconds(estimate.finish_mean_s.value), "100.00 %"});
   return "\nWhere the time goes (mean)\n" + table.text();
 }
 
-std::string causes_table(const TrainingPrediction& prediction) {
-  const Failures& failures = prediction.course.failures;
-  if (failures.causes.empty()) return "\nNothing interrupts it: operations.failures states none\n";
-  TextTable table("lrrrrl");
-  table.add_row({"", "a day", "in all", "nodes", "time lost", "source"});
-  for (std::size_t cause = 0; cause < failures.causes.size(); ++cause) {
-    const FailureCause& of = failures.causes[cause];
-    table.add_row({of.name, format_number(interruptions_per_day(prediction, cause)),
-                   format_number(prediction.estimate.interruptions[cause]), fmt::format("{}", of.nodes),
-                   format_seconds(prediction.estimate.lost_s[cause]), of.source});
-  }
-  return "\nWhat interrupts it (mean)\n" + table.text();
+std::string causes_text(const TrainingPrediction& prediction) {
+  const Table table = causes_table(prediction);
+  return table.empty() ? "\nNothing interrupts it: operations.failures states none\n"
+                       : "\nWhat interrupts it (mean)\n" + table.text();
 }
 
 std::string saves(const char* name, const TrainingPrediction& prediction, std::size_t tier,
@@ -98,32 +90,30 @@ std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
   const TrainingEstimate& estimate = prediction.estimate;
   const RunningCosts& costs = prediction.course.costs;
   const Facility& facility = job.cluster.facility();
-  TextTable table("lrl");
-  table.add_row({"cost", costs.usd_per_node_s > 0 ? format_usd(estimate.cost_usd) : "unknown",
-                 costs.usd_per_node_s > 0 ? fmt::format("{} GPU hours", format_count(prediction.gpu_hours))
-                                          : job.cluster.missing_prices()});
+  Table table("|>|");
+  table.add({"cost", costs.usd_per_node_s > 0 ? format_usd(estimate.cost_usd) : "unknown",
+             costs.usd_per_node_s > 0 ? fmt::format("{} GPU hours", format_count(prediction.gpu_hours))
+                                      : job.cluster.missing_prices()});
   const double gpus_j = estimate.energy_j - costs.around_w * estimate.finish_mean_s.value;
-  table.add_row({"energy of GPUs", format_watt_hours(gpus_j), ""});
-  table.add_row({"... of the machine", format_watt_hours(estimate.energy_j),
-                 fmt::format("hosts and network {}", format_watts(costs.around_w))});
-  table.add_row(
+  table.add({"energy of GPUs", format_watt_hours(gpus_j), ""});
+  table.add({"... of the machine", format_watt_hours(estimate.energy_j),
+             fmt::format("hosts and network {}", format_watts(costs.around_w))});
+  table.add(
       {"... of the facility", format_watt_hours(estimate.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
-  table.add_row({"... by nameplate power", format_watt_hours(prediction.nameplate_energy_j),
-                 fmt::format("GPU hours x {:.0f} W, as model cards count",
-                             prediction.nameplate_energy_j / kSecondsPerHour / prediction.gpu_hours)});
+  table.add({"... by nameplate power", format_watt_hours(prediction.nameplate_energy_j),
+             fmt::format("GPU hours x {:.0f} W, as model cards count",
+                         prediction.nameplate_energy_j / kSecondsPerHour / prediction.gpu_hours)});
   if (facility.carbon.known()) {
     const double grams = facility.carbon.mean();
-    table.add_row(
-        {"CO2", format_kilograms(estimate.co2_kg),
-         fmt::format("{:.0f} g/kWh{}; {}", grams, facility.carbon.constant() ? "" : " on the mean of its hours",
-                     facility.carbon.source())});
-    table.add_row({"... by nameplate power",
-                   format_kilograms(prediction.nameplate_energy_j / kJoulesPerKilowattHour * grams / 1000), ""});
+    table.add({"CO2", format_kilograms(estimate.co2_kg),
+               fmt::format("{:.0f} g/kWh{}; {}", grams, facility.carbon.constant() ? "" : " on the mean of its hours",
+                           facility.carbon.source())});
+    table.add({"... by nameplate power",
+               format_kilograms(prediction.nameplate_energy_j / kJoulesPerKilowattHour * grams / 1000), ""});
   }
   if (facility.lifetime_years > 0) {
-    table.add_row(
-        {"... embodied", format_kilograms(prediction.embodied_co2_kg),
-         fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
+    table.add({"... embodied", format_kilograms(prediction.embodied_co2_kg),
+               fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
   }
   return "\nWhat it takes (mean)\n" + table.text();
 }
@@ -175,12 +165,12 @@ std::string drawing(const TrainingPrediction& prediction, int width) {
 std::string train_text(const TrainReport& report, int width) {
   const Scenario& scenario = report.scenario;
   const TrainingPrediction& prediction = report.prediction;
-  TextTable head("ll", 0);
-  head.add_row({"scenario", scenario.name});
-  head.add_row({"model", model_text(scenario.job.model)});
-  head.add_row({"cluster", cluster_text(scenario.job.cluster)});
-  head.add_row({"strategy", strategy_text(scenario.job)});
-  return head.text() + '\n' + length_table(prediction) + parts_table(prediction.estimate) + causes_table(prediction) +
+  Table head("|", 0);
+  head.add({"scenario", scenario.name});
+  head.add({"model", model_text(scenario.job.model)});
+  head.add({"cluster", cluster_text(scenario.job.cluster)});
+  head.add({"strategy", strategy_text(scenario.job)});
+  return head.text() + '\n' + length_table(prediction) + parts_table(prediction.estimate) + causes_text(prediction) +
          advice(prediction) + costs_table(scenario.job, prediction) + drawing(prediction, std::max(20, width - 18)) +
          fmt::format("\n{} simulated days a second\n", format_count(prediction.simulated_days_per_s)) +
          notes_text(report.notes);

@@ -3,15 +3,11 @@
 #include "base/csv.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/text_table.hpp"
+#include "report/json_parts.hpp"
+#include "report/validation_tables.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <map>
 
 namespace mirfak {
 
@@ -19,46 +15,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string mean_and_median(double mean, double median) {
-  return fmt::format("{:.1f} / {}", 100 * mean, format_percent(median));
-}
-
-void add_score(TextTable& out, const SourceScore& score) {
-  const ErrorStatistics& e = score.errors;
-  if (e.count == 0) {
-    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-", "-", "", "-", "-"});
-    return;
-  }
-  out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), format_percent(e.mape),
-               format_percent(e.median_ape),
-               score.left_out.count > 0 ? mean_and_median(score.left_out.mape, score.left_out.median_ape) : "-",
-               format_percent(e.p90_ape), format_signed_percent(e.mean_error), fmt::format("{:.3f}", e.spearman),
-               std::to_string(score.too_large), score.mean_width > 0 ? format_percent(score.coverage) : "-",
-               score.mean_width > 0 ? format_percent(score.mean_width) : "-"});
-}
-
-std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrr");
-  out.add_row({"memory", "allocated", "MAPE", "median", "p90", "mean"});
-  bool any = false;
-  for (const ValidationTable& table : tables) {
-    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
-    if (e.count == 0) continue;
-    any = true;
-    out.add_row({table.name, std::to_string(e.count), format_percent(e.mape), format_percent(e.median_ape),
-                 format_percent(e.p90_ape), format_signed_percent(e.mean_error)});
-  }
-  return any ? "\n" + out.text() : "";
-}
+// Returns a table after an empty line; "" for a table without rows.
+std::string after_a_line(const Table& table) { return table.empty() ? "" : "\n" + table.text(); }
 
 // Returns the table of runs that fit and runs that do not; "" if all runs fit and are predicted to fit.
 std::string outcomes_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrr");
-  out.add_row({"outcomes", "ran", "predicted to fit", "out of memory", "predicted not to fit", "right"});
+  Table out("outcomes | >ran | >predicted to fit | >out of memory | >predicted not to fit | >right");
   const auto add = [&](const std::string& name, const SourceScore& of) {
-    out.add_row({name, std::to_string(of.ran), std::to_string(of.ran - of.too_large), std::to_string(of.out_of_memory),
-                 std::to_string(of.out_of_memory - of.wrongly_fitting),
-                 format_percent(static_cast<double>(of.right_outcomes()) / of.outcomes())});
+    out.add({name, of.ran, of.ran - of.too_large, of.out_of_memory, of.out_of_memory - of.wrongly_fitting,
+             in_percent(static_cast<double>(of.right_outcomes()) / of.outcomes())});
   };
   for (const ValidationTable& table : tables) {
     const SourceScore of_table = score(table.runs, table.name, tiers);
@@ -70,66 +35,13 @@ std::string outcomes_text(const std::vector<ValidationTable>& tables, const std:
   return "\n" + out.text();
 }
 
-std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrrrrrrrr");
-  out.add_row({"table", "rows", "skipped", "MAPE", "median", "left out", "p90", "mean", "Spearman", "too large",
-               "in range", "width"});
-  double mape = 0;
-  double median = 0;
-  LeftOutMeans left_out;
-  double coverage = 0;
-  double width = 0;
-  int scored = 0;
-  for (const ValidationTable& table : tables) {
-    const SourceScore of_table = score(table.runs, table.name, tiers);
-    add_score(out, of_table);
-    if (of_table.errors.count == 0) continue;
-    mape += of_table.errors.mape;
-    median += of_table.errors.median_ape;
-    coverage += of_table.coverage;
-    width += of_table.mean_width;
-    left_out.add(of_table);
-    ++scored;
-  }
-  if (tables.size() > 1 && scored > 0) {
-    add_score(out, score(all_runs(tables), "all rows", tiers));
-    out.add_row({"mean of tables", std::to_string(scored), "", format_percent(mape / scored),
-                 format_percent(median / scored), mean_and_median(left_out.mape(), left_out.median()), "", "", "", "",
-                 width > 0 ? format_percent(coverage / scored) : "-",
-                 width > 0 ? format_percent(width / scored) : "-"});
-  }
-  return out.text() + memory_text(tables, tiers) + outcomes_text(tables, tiers);
-}
-
-std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
-  std::vector<const ValidatedRun*> scored;
-  for (const ValidatedRun& run : runs) {
-    if (run.scored() && counts(run, tiers)) scored.push_back(&run);
-  }
-  std::stable_sort(scored.begin(), scored.end(), [](const ValidatedRun* a, const ValidatedRun* b) {
-    return std::abs(a->seconds.error()) > std::abs(b->seconds.error());
-  });
-  if (scored.size() > static_cast<std::size_t>(worst)) scored.resize(static_cast<std::size_t>(worst));
-  if (scored.empty()) return {};
-  TextTable out("lrrrl");
-  out.add_row({"worst rows", "predicted", "measured", "error", ""});
-  for (const ValidatedRun* run : scored) {
-    out.add_row({run->run.where.text(), format_seconds(run->seconds.predicted), format_seconds(run->seconds.measured),
-                 format_signed_percent(run->seconds.error()), what_ran(run->run)});
-  }
-  return "\n" + out.text();
-}
-
 std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::string& tiers) {
-  TextTable out("ll");
-  bool any = false;
+  Table out("skipped rows | reason");
   for (const ValidatedRun& run : runs) {
     if (run.simulated() || !counts(run, tiers)) continue;
-    if (!any) out.add_row({"skipped rows", "reason"});
-    any = true;
-    out.add_row({(run.refusal ? run.refusal->where : run.run.where).text(), excerpt(run.skipped, 160)});
+    out.add({(run.refusal ? run.refusal->where : run.run.where).text(), excerpt(run.skipped, 160)});
   }
-  return any ? "\n" + out.text() : "";
+  return after_a_line(out);
 }
 
 void put_statistics(Json& out, const SourceScore& score) {
@@ -150,11 +62,15 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["ran"] = {{"n", score.ran}, {"predicted_to_fit", score.ran - score.too_large}};
   out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
   if (score.memory_errors.count > 0) {
-    out["memory"] = {{"n", score.memory_errors.count},
-                     {"mape", score.memory_errors.mape},
-                     {"median_ape", score.memory_errors.median_ape},
-                     {"p90_ape", score.memory_errors.p90_ape}};
+    out["memory"] = statistics_json(score.memory_errors);
   }
+}
+
+// Adds the memory that the framework allocated, if the row states it.
+void add_allocated(Json& out, const ValidatedRun& run) {
+  if (!run.run.allocated_bytes) return;
+  out["allocated_bytes"] = run.allocated_bytes.predicted;
+  out["allocated_bytes_measured"] = run.allocated_bytes.measured;
 }
 
 Json row_json(const std::string& table, const ValidatedRun& run) {
@@ -177,10 +93,7 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
     out["high"] = run.range->high_s;
   }
   if (!run.assumed.empty()) out["assumed"] = run.assumed;
-  if (run.run.allocated_bytes) {
-    out["allocated_bytes"] = run.allocated_bytes.predicted;
-    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
-  }
+  add_allocated(out, run);
   Json& activities = out["activities"] = Json::object();
   for (std::size_t i = 0; i < kActivities; ++i) {
     if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];
@@ -195,10 +108,7 @@ Json untimed_json(const std::string& table, const ValidatedRun& run) {
               {"model", run.run.model},
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
-  if (run.run.allocated_bytes) {
-    out["allocated_bytes"] = run.allocated_bytes.predicted;
-    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
-  }
+  add_allocated(out, run);
   return out;
 }
 
@@ -219,28 +129,12 @@ Json skipped_json(const std::string& table, const ValidatedRun& run) {
 
 }  // namespace
 
-namespace {
-
-std::string left_out_text(const std::string& title, const LeftOutRanges& left_out) {
-  TextTable out("lrrr");
-  out.add_row({title, "rows", "in range", "width"});
-  for (const LeftOutTable& table : left_out.tables) {
-    out.add_row({std::filesystem::path(table.name).stem().string(), std::to_string(table.runs),
-                 format_percent(table.coverage), format_percent(table.mean_width)});
-  }
-  out.add_row({"mean of tables", std::to_string(left_out.tables.size()), format_percent(left_out.coverage),
-               format_percent(left_out.mean_width)});
-  return out.text();
-}
-
-}  // namespace
-
 std::string ranges_text(const LeftOutRanges& left_out) {
-  return left_out_text("ranges fitted to the other tables", left_out);
+  return left_out_table("ranges fitted to the other tables", left_out, ReportForm::terminal).text();
 }
 
 std::string memory_ranges_text(const LeftOutRanges& left_out) {
-  return "\n" + left_out_text("ranges of memory fitted to the other tables", left_out);
+  return "\n" + left_out_table("ranges of memory fitted to the other tables", left_out, ReportForm::terminal).text();
 }
 
 std::string own_runs_text(const OwnRunsScore& score) {
@@ -268,8 +162,10 @@ std::string what_ran(const MeasuredRun& run) {
 }
 
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
-  const std::vector<ValidatedRun> runs = all_runs(tables);
-  return scores_text(tables, tiers) + worst_text(runs, tiers, worst) + skipped_text(runs, tiers);
+  return scores_table(tables, tiers, ReportForm::terminal).text() +
+         after_a_line(memory_table(tables, tiers, ReportForm::terminal)) + outcomes_text(tables, tiers) +
+         after_a_line(worst_table(tables, tiers, static_cast<std::size_t>(worst), ReportForm::terminal)) +
+         skipped_text(all_runs(tables), tiers);
 }
 
 nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers) {

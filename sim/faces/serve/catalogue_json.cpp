@@ -3,7 +3,7 @@
 #include "base/document_text.hpp"
 #include "base/error.hpp"
 #include "model/model_loader.hpp"
-#include "page/units_json.hpp"
+#include "page/page.hpp"
 #include "schedule/schedule.hpp"
 
 #include <nlohmann/json.hpp>

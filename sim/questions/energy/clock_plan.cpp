@@ -97,6 +97,10 @@ Program with_clocks(const ClockedProgram& clocked, const ClockAssignment& clocks
   return program;
 }
 
+Timeline timeline_with(const ClockedProgram& clocked, const ClockAssignment& clocks) {
+  return execute(with_clocks(clocked, clocks));
+}
+
 ExecutedClocks execute_clocks(const ClockedProgram& clocked, ClockAssignment clocks) {
   const Program program = with_clocks(clocked, clocks);
   ExecutedClocks out;

@@ -2,6 +2,7 @@
 
 #include "energy/clocked_program.hpp"
 #include "energy/program_network.hpp"
+#include "engine/timeline.hpp"
 
 #include <span>
 
@@ -16,6 +17,8 @@ struct ExecutedClocks {
 
 // Returns the program with its passes at these clocks; every clock of a pass has a class of its own.
 Program with_clocks(const ClockedProgram& clocked, const ClockAssignment& clocks);
+// Returns the times of its tasks.
+Timeline timeline_with(const ClockedProgram& clocked, const ClockAssignment& clocks);
 
 ExecutedClocks execute_clocks(const ClockedProgram& clocked, ClockAssignment clocks);
 

@@ -117,7 +117,7 @@ void keep_deadline(const ClockedProgram& clocked, StragglerPlan& plan) {
       plan.executed = part_by_part(clocked, plan);
       return;
     }
-    const Timeline timeline = execute(with_clocks(clocked, plan.executed.clocks));
+    const Timeline timeline = timeline_with(clocked, plan.executed.clocks);
     for (TaskId task = 0; task < expected.lasts.size(); ++task) {
       if (clocked.is_clocked(task)) continue;
       expected.lasts[task] = std::max(expected.lasts[task], timeline.end[task] - timeline.start[task]);

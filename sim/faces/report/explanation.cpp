@@ -3,7 +3,7 @@
 // table therefore gives its own numbers and the letter of its formula; the formulas follow the tables, and the sources
 // of all constants stand at the end.
 
-#include "report/explain_text.hpp"
+#include "report/explanation.hpp"
 
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
@@ -15,7 +15,6 @@
 #include "program/transfer_cost.hpp"
 #include "report/link_report.hpp"
 #include "report/source_list.hpp"
-#include "report/text_table.hpp"
 #include "simulation/anomalies.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
@@ -48,11 +47,11 @@ class StageRows {
     }
     rows_.emplace_back(std::vector<int>{plan}, std::move(cells));
   }
-  void write(const Simulation& simulation, TextTable& table) const {
+  void write(const Simulation& simulation, Table& table) const {
     for (const auto& [plans, cells] : rows_) {
-      std::vector<std::string> row = cells;
+      std::vector<Cell> row(cells.begin(), cells.end());
       row.insert(row.begin(), plans_text(simulation, plans));
-      table.add_row(std::move(row));
+      table.add(std::move(row));
     }
   }
 
@@ -70,39 +69,46 @@ KernelModel clocked(const StagePlan& plan, BlockId id) {
   return kernels;
 }
 
+// Returns the numbers, and the value in seconds that the formula yields with them.
+std::string with_evaluation(const std::string& numbers, const std::string& evaluation) {
+  return evaluation.empty() ? numbers : numbers + " = " + evaluation + " s";
+}
+
 class Explainer {
  public:
   Explainer(const Scenario& scenario, const Simulation& simulation)
       : scenario_(scenario), simulation_(simulation), job_(simulation.job) {}
 
-  std::string text() {
-    std::string out = scenario_section();
+  std::vector<Section> sections() {
+    std::vector<Section> out = {scenario_section()};
     for (const std::vector<int>& alike : plans_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
-      out += fmt::format("\nPasses on {}: {} at {:.1f} % of its clock\n", plans_text(simulation_, alike),
-                         plan.costs.hardware->hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
-      for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
+      Section& passes = out.emplace_back();
+      passes.title = fmt::format("Passes on {}: {} at {:.1f} % of its clock", plans_text(simulation_, alike),
+                                 plan.costs.hardware->hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
+      for (const BlockId block : blocks_on(alike)) add_block(passes, plan, block);
     }
-    out += communication_section();
-    out += links_text(simulation_);
-    out += sum_section();
-    out += range_section();
-    out += memory_section();
-    out += anomalies_section();
-    out += framework_section();
-    out += formulas_.text(sources_);  // cites sources, so the call comes before their list is written
-    return out + sources_.text();
+    out.push_back(communication_section());
+    if (std::optional<Section> links = links_section(simulation_)) out.push_back(std::move(*links));
+    out.insert(out.end(), {sum_section(), range_section(), memory_section()});
+    Section anomalies = {"Where more takes longer", {}};
+    for (const std::string& anomaly : anomalies_of(simulation_)) anomalies.add("  " + anomaly + "\n");
+    if (!anomalies.blocks.empty()) out.push_back(std::move(anomalies));
+    out.push_back(framework_section());
+    out.push_back(formulas_.section(sources_));  // cites sources, so the call comes before their list is written
+    out.push_back(sources_.section());
+    return out;
   }
 
  private:
   std::vector<std::vector<int>> plans_alike() const;
   std::vector<BlockId> blocks_on(const std::vector<int>& plans) const;
-  std::string scenario_section();
-  std::string block_section(const StagePlan& plan, BlockId id);
-  std::string step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
-                         std::span<const BodyStep> charged);
-  std::vector<std::string> step_row(const StagePlan& plan, BlockId id, const BlockStep& step, const BodyStep& charged);
-  std::string communication_section();
+  Section scenario_section();
+  void add_block(Section& out, const StagePlan& plan, BlockId id);
+  Table step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
+                   std::span<const BodyStep> charged);
+  std::vector<Cell> step_row(const StagePlan& plan, BlockId id, const BlockStep& step, const BodyStep& charged);
+  Section communication_section();
   // Return the job as the stage of a plan sees it, and the stage's blocks.
   const Job& job_of(const StagePlan& plan) const { return job_at(job_, simulation_.blocks, plan.stage); }
   const ShardedBlocks& blocks_of(const StagePlan& plan) const { return simulation_.blocks.at(plan.stage); }
@@ -112,15 +118,18 @@ class Explainer {
   void add_cross_transfers(StageRows& rows, const StagePlan& from, int to);
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
-  std::string sum_section() const;
-  std::string range_section() const;
-  void add_memory_parts(TextTable& table);
+  std::vector<std::string> exchange_cells(double seconds, double bytes, const Explanation& why) {
+    return {format_seconds(seconds), format_bytes(bytes), formulas_.cite(why),
+            with_evaluation(why.numbers, why.evaluation)};
+  }
+  Section sum_section() const;
+  Section range_section() const;
+  void add_memory_parts(Table& table);
   bool is_first_of_shape(int stage) const;
   std::string shape_text(int stage) const;
-  static void add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where);
-  std::string memory_section();
-  std::string anomalies_section() const;
-  std::string framework_section();
+  static void add_blocks(Table& table, const Job& job, const ShardedBlocks& blocks, const std::string& where);
+  Section memory_section();
+  Section framework_section();
 
   const Scenario& scenario_;
   const Simulation& simulation_;
@@ -165,53 +174,47 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-std::string Explainer::scenario_section() {
-  std::string out = fmt::format("The scenario {} with every default written out\n", scenario_.name) +
-                    indented(scenario_.resolved) + "  model figures " + sources_.cite(job_.model.source) + '\n';
+Section Explainer::scenario_section() {
+  Section out = {fmt::format("The scenario {} with every default written out", scenario_.name),
+                 {indented(scenario_.resolved), "  model figures " + sources_.cite(job_.model.source) + '\n'}};
   if (!scenario_.defaulted.empty()) {
-    out += fmt::format("  left to their defaults: {}\n", fmt::join(scenario_.defaulted, ", "));
+    out.add(fmt::format("  left to their defaults: {}\n", fmt::join(scenario_.defaulted, ", ")));
   }
   return out;
 }
 
-// Returns the numbers, and the value in seconds that the formula yields with them.
-std::string with_evaluation(const std::string& numbers, const std::string& evaluation) {
-  return evaluation.empty() ? numbers : numbers + " = " + evaluation + " s";
-}
-
-// Returns the tables of a block. Their steps are those of the bodies that were charged, recomputation before backward.
-std::string Explainer::block_section(const StagePlan& plan, BlockId id) {
+// Adds the tables of a block. Their steps are those of the bodies that were charged, recomputation before backward.
+void Explainer::add_block(Section& out, const StagePlan& plan, BlockId id) {
   const PartitionedBlock& block = blocks_of(plan).of(id);
   const BlockBodies& bodies = plan.bodies_of(id);
-  const auto title = [&](const char* pass, const FoldedBody& folded) {
-    return fmt::format("\n  {}, {}: {} on the device, {} of them kernels, {} on the host; clock {:.1f} %\n",
-                       block.graph.name, pass, format_seconds(to_seconds(folded.device)),
-                       format_seconds(to_seconds(folded.kernels)), format_seconds(to_seconds(folded.host)),
-                       100 * clocked(plan, id).clock_share());
+  const auto add_title = [&](const char* pass, const FoldedBody& folded) {
+    out.add(fmt::format("\n  {}, {}: {} on the device, {} of them kernels, {} on the host; clock {:.1f} %\n",
+                        block.graph.name, pass, format_seconds(to_seconds(folded.device)),
+                        format_seconds(to_seconds(folded.kernels)), format_seconds(to_seconds(folded.host)),
+                        100 * clocked(plan, id).clock_share()));
   };
   const std::span<const BodyStep> backward(bodies.backward.steps);
-  std::string out = title("forward", bodies.folded_forward) + step_table(plan, id, block.forward, bodies.forward.steps);
+  add_title("forward", bodies.folded_forward);
+  out.add(step_table(plan, id, block.forward, bodies.forward.steps));
+  add_title(block.recompute.empty() ? "backward" : "recomputation and backward", bodies.folded_backward);
   if (!block.recompute.empty()) {
-    out += title("recomputation and backward", bodies.folded_backward) +
-           step_table(plan, id, block.recompute, backward.first(block.recompute.size())) + "    then\n";
-  } else {
-    out += title("backward", bodies.folded_backward);
+    out.add(step_table(plan, id, block.recompute, backward.first(block.recompute.size())));
+    out.add("    then\n");
   }
-  return out + step_table(plan, id, block.backward, backward.subspan(block.recompute.size()));
+  out.add(step_table(plan, id, block.backward, backward.subspan(block.recompute.size())));
 }
 
-std::string Explainer::step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
-                                  std::span<const BodyStep> charged) {
-  TextTable table("lrrrll", 4);
-  table.add_row({"kernel or collective", "time", "FLOP", "bytes", "by", "numbers"});
-  for (std::size_t i = 0; i < steps.size(); ++i) table.add_row(step_row(plan, id, steps[i], charged[i]));
-  return table.text();
+Table Explainer::step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
+                            std::span<const BodyStep> charged) {
+  Table table("kernel or collective | >time | >FLOP | >bytes | by | numbers", 4);
+  for (std::size_t i = 0; i < steps.size(); ++i) table.add(step_row(plan, id, steps[i], charged[i]));
+  return table;
 }
 
 // Returns the row of a step. In addition to the kernel itself, a pass is charged with its waiting for a host that
 // issues nothing ahead, and with the time that an overlapped collective takes away.
-std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, const BlockStep& step,
-                                             const BodyStep& charged) {
+std::vector<Cell> Explainer::step_row(const StagePlan& plan, BlockId id, const BlockStep& step,
+                                      const BodyStep& charged) {
   const PartitionedBlock& block = blocks_of(plan).of(id);
   const double seconds = to_seconds(charged.device);
   if (step.kind == BlockStep::Kind::kernel) {
@@ -276,9 +279,7 @@ void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int 
     why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
     why.evaluation += fmt::format(" + {:.6g}", beyond);
   }
-  rows.add(index_of(from), "activations to the next, gradients back",
-           {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why),
-            with_evaluation(why.numbers, why.evaluation)});
+  rows.add(index_of(from), "activations to the next, gradients back", exchange_cells(cost.seconds, cost.bytes, why));
 }
 
 // Adds the transfers between stages of different shape, each way: senders, receivers and bytes.
@@ -307,9 +308,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   const auto add = [&](const std::string& what, CollectiveKind kind, double bytes, const CommunicationGroup& group) {
     const CommunicationCost cost = costs.communication.price(kind, bytes, group);
     const Explanation why = costs.communication.explain(kind, bytes, group);
-    rows.add(index_of(plan), what,
-             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why),
-              with_evaluation(why.numbers, why.evaluation)});
+    rows.add(index_of(plan), what, exchange_cells(cost.seconds, cost.bytes_sent, why));
   };
   const StageParameters& held = plan.parameters;
   const auto add_replicas = [&](const ReplicaCollective& collective, bool in_parts) {
@@ -328,9 +327,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       why.evaluation =
           fmt::format("max({}, {:.6g} / {:.6g})", why.evaluation, cost.bytes_sent, collective.max_bytes_per_s);
     }
-    rows.add(index_of(plan), what,
-             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why),
-              with_evaluation(why.numbers, why.evaluation)});
+    rows.add(index_of(plan), what, exchange_cells(cost.seconds, cost.bytes_sent, why));
   };
   const DataParallelPlan replicas = data_parallel_plan(job_of(plan));
   if (replicas.reduce != DataParallelPlan::Reduce::never) {
@@ -410,7 +407,7 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
 }
 
 // Returns the uses of each stage's time as a sum.
-std::string Explainer::sum_section() const {
+Section Explainer::sum_section() const {
   StageRows rows;
   for (std::size_t place = 0; place < simulation_.result.stages.size(); ++place) {
     const ActivitySeconds& seconds = simulation_.result.stages[place].activity_s;
@@ -424,60 +421,59 @@ std::string Explainer::sum_section() const {
     rows.add(static_cast<int>(place), "iteration",
              {format_seconds(simulation_.result.iteration_time_s), with_evaluation(names, sum)});
   }
-  TextTable table("llrl");
-  table.add_row({"", "", "time", "of what"});
+  Table table("| | >time | of what");
   rows.write(simulation_, table);
-  return "\nThe iteration\n" + table.text();
+  return {"The iteration", {table}};
 }
 
-// Returns the range that a user's own runs yield for predictions; empty if there are no own runs.
-std::string corrected_range_text(const Job& job, const IterationResult& result) {
-  if (!job.ranges.own_runs.known()) return {};
+// Returns the range of an iteration as the title of a section. `origin`: where the range is from.
+std::string range_title(const Job& job, const IterationResult& result, const char* origin) {
+  return fmt::format("The range of the iteration: {}, in which {:.0f} % of measured iterations lie ({})",
+                     range_text(result), 100 * job.ranges.level, origin);
+}
+
+// Returns the range that a user's own runs yield for predictions; nullopt if there are no own runs.
+std::optional<Section> corrected_range(const Job& job, const IterationResult& result) {
+  if (!job.ranges.own_runs.known()) return std::nullopt;
   std::string out;
   for (const NodeGroup& group : job.cluster.groups()) {
     const NodeSpec& node = group.hardware.spec;
-    if (!node.correction) return {};
+    if (!node.correction) return std::nullopt;
     if (out.find(node.name + ":") != std::string::npos) continue;
     const double deviation = range_deviation(*node.correction, result);
     out += fmt::format("  {}: {:.2g} deviations of {}, {} of it from run to run, the rest what {} leave open\n",
                        node.name, job.ranges.own_runs.quantile, format_percent(deviation),
                        format_percent(node.correction->run_deviation), node.correction->source);
   }
-  return fmt::format("\nThe range of the iteration: {}, in which {:.0f} % of measured iterations lie (own runs)\n",
-                     range_text(result), 100 * job.ranges.level) +
-         out;
+  return Section{range_title(job, result, "own runs"), {out}};
 }
 
-std::string Explainer::range_section() const {
+Section Explainer::range_section() const {
   const RangeWidths& widths = job_.ranges;
-  if (!widths.known())
-    return "\nThe range of the iteration: there is no hw_profiles/ranges.yaml, so nothing is known of it\n";
-  std::string corrected = corrected_range_text(job_, simulation_.result);
-  if (!corrected.empty()) return corrected;
+  if (!widths.known()) {
+    return {"The range of the iteration: there is no hw_profiles/ranges.yaml, so nothing is known of it", {}};
+  }
+  if (std::optional<Section> corrected = corrected_range(job_, simulation_.result)) return *corrected;
   const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
-  TextTable table("lrrr");
-  table.add_row({"for", "share of the iteration", "below", "above"});
+  Table table("for | >share of the iteration | >below | >above");
   for (std::size_t i = 0; i < kUncertainties; ++i) {
     if (shares[i] <= 0) continue;
     const double below = shares[i] * widths.below[i];
-    table.add_row({std::string(name_of(static_cast<Uncertainty>(i))), format_percent(shares[i]),
-                   format_signed_percent(below > 0 ? std::expm1(-below) : 0),
-                   format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
+    table.add({name_of(static_cast<Uncertainty>(i)), in_percent(shares[i]),
+               format_signed_percent(below > 0 ? std::expm1(-below) : 0),
+               format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
   }
-  return fmt::format("\nThe range of the iteration: {}, in which {:.0f} % of measured iterations lie (ranges.yaml)\n",
-                     range_text(simulation_.result), 100 * widths.level) +
-         table.text();
+  return {range_title(job_, simulation_.result, "ranges.yaml"), {table}};
 }
 
-std::string Explainer::communication_section() {
+Section Explainer::communication_section() {
   StageRows rows;
   for (const StagePlan& plan : simulation_.plans) add_transfers(rows, plan);
   for (const StagePlan& plan : simulation_.plans) add_reductions(rows, plan);
   for (const StagePlan& plan : simulation_.plans) add_optimizer(rows, plan);
-  TextTable table("llrrll");
-  table.add_row({"", "", "time", "sent", "by", "numbers"});
+  Table table("| | >time | >sent | by | numbers");
   rows.write(simulation_, table);
-  return "\nBetween stages, between replicas, and the optimizer\n" + table.text();
+  return {"Between stages, between replicas, and the optimizer", {table}};
 }
 
 // Returns the largest tensors that a block keeps for its backward pass.
@@ -508,11 +504,11 @@ std::string origin_of(const MemoryPart& part, const Framework& framework) {
   return measured ? "measured" : "estimated";
 }
 
-void Explainer::add_memory_parts(TextTable& table) {
+void Explainer::add_memory_parts(Table& table) {
   const StageResult& fullest = simulation_.result.stages[simulation_.result.fullest_plan];
   for (const MemoryPart& part : memory_parts()) {
-    table.add_row({fmt::format("{} of the fullest stage", part.name), format_bytes(fullest.memory.peak.*part.bytes),
-                   origin_of(part, job_.framework)});
+    table.add({fmt::format("{} of the fullest stage", part.name), format_bytes(fullest.memory.peak.*part.bytes),
+               origin_of(part, job_.framework)});
   }
 }
 
@@ -542,55 +538,44 @@ std::string streams_text(const ShardedBlocks& blocks) {
   return least == most ? format_bytes(most) : format_bytes(least) + " to " + format_bytes(most);
 }
 
-void Explainer::add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where) {
+void Explainer::add_blocks(Table& table, const Job& job, const ShardedBlocks& blocks, const std::string& where) {
   for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
     const PartitionedBlock& block = blocks.of(id);
-    table.add_row({fmt::format("kept by a {} for a microbatch{}", block.graph.name, where),
-                   format_bytes(block.kept_bytes), largest_kept(job, block)});
-    table.add_row(
-        {fmt::format("recomputed by a {}{}", block.graph.name, where), format_bytes(block.recomputed_bytes), ""});
+    table.add({fmt::format("kept by a {} for a microbatch{}", block.graph.name, where), format_bytes(block.kept_bytes),
+               largest_kept(job, block)});
+    table.add({fmt::format("recomputed by a {}{}", block.graph.name, where), format_bytes(block.recomputed_bytes), ""});
   }
-  table.add_row({"passed between stages" + where, streams_text(blocks), ""});
+  table.add({"passed between stages" + where, streams_text(blocks), ""});
 }
 
-std::string Explainer::memory_section() {
-  TextTable table("lrl");
+Section Explainer::memory_section() {
+  Table table("|>|");
   add_memory_parts(table);
   const Framework& framework = job_.framework;
   const std::string source = sources_.cite(framework.memory.source);
-  table.add_row(
-      {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
-  table.add_row({"bytes per gradient", fmt::format("{:g}", gradient_bytes(job_)), source});
+  table.add({"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
+  table.add({"bytes per gradient", fmt::format("{:g}", gradient_bytes(job_)), source});
   const StageParameters& first = simulation_.plans.front().parameters;
-  table.add_row({"optimizer bytes per parameter", fmt::format("{:.4g}", optimizer_bytes(job_, first)),
-                 source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
-  table.add_row(
-      {"optimizer traffic per parameter", fmt::format("{:.4g}", optimizer_traffic_bytes(job_, first)), source});
-  table.add_row({"platform", format_bytes(framework.memory.platform_bytes), source});
+  table.add({"optimizer bytes per parameter", fmt::format("{:.4g}", optimizer_bytes(job_, first)),
+             source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
+  table.add({"optimizer traffic per parameter", fmt::format("{:.4g}", optimizer_traffic_bytes(job_, first)), source});
+  table.add({"platform", format_bytes(framework.memory.platform_bytes), source});
   for (const StagePlan& plan : simulation_.plans) {
     if (plan.replica_class > 0 || !is_first_of_shape(plan.stage)) continue;
     add_blocks(table, job_of(plan), blocks_of(plan), shape_text(plan.stage));
   }
   for (const NodeGroup& group : job_.cluster.groups()) {
     const GpuSpec& gpu = group.hardware.gpu;
-    table.add_row(
-        {"memory of " + gpu.name, format_bytes(gpu.memory_bytes.value), sources_.cite(gpu.memory_bytes.source)});
-    table.add_row({"power of " + gpu.name + ", computing", fmt::format("{:g} W", gpu.tdp_w.value),
-                   sources_.cite(gpu.tdp_w.source)});
-    table.add_row({"power of " + gpu.name + ", waiting", fmt::format("{:g} W", gpu.blocked_w.value),
-                   sources_.cite(gpu.blocked_w.source)});
+    table.add({"memory of " + gpu.name, format_bytes(gpu.memory_bytes.value), sources_.cite(gpu.memory_bytes.source)});
+    table.add({"power of " + gpu.name + ", computing", fmt::format("{:g} W", gpu.tdp_w.value),
+               sources_.cite(gpu.tdp_w.source)});
+    table.add({"power of " + gpu.name + ", waiting", fmt::format("{:g} W", gpu.blocked_w.value),
+               sources_.cite(gpu.blocked_w.source)});
     if (!group.price) continue;
-    table.add_row({"GPU hour of " + gpu.name, format_price(group.price->usd_per_gpu_hour.value),
-                   sources_.cite(group.price->usd_per_gpu_hour.source)});
+    table.add({"GPU hour of " + gpu.name, format_price(group.price->usd_per_gpu_hour.value),
+               sources_.cite(group.price->usd_per_gpu_hour.source)});
   }
-  return "\nMemory, power and price\n" + table.text();
-}
-
-// Returns the section on anomalies: places where more resources take longer.
-std::string Explainer::anomalies_section() const {
-  std::string out;
-  for (const std::string& anomaly : anomalies_of(simulation_)) out += "  " + anomaly + "\n";
-  return out.empty() ? out : "\nWhere more takes longer\n" + out;
+  return {"Memory, power and price", {table}};
 }
 
 // Returns the runs that a value was chosen on, the runs that it was judged on, and its error.
@@ -611,9 +596,9 @@ std::string fused_text(const FusionRules& rules) {
   return out;
 }
 
-std::string Explainer::framework_section() {
+Section Explainer::framework_section() {
   const Framework& f = job_.framework;
-  TextTable table("ll");
+  Table table("|");
   const auto habits = [&](const char* title, std::initializer_list<std::pair<const char*, bool>> list) {
     std::string yes;
     std::string no;
@@ -621,36 +606,36 @@ std::string Explainer::framework_section() {
       std::string& side = has ? yes : no;
       side += (side.empty() ? "" : ", ") + std::string(name);
     }
-    table.add_row({title, (yes.empty() ? "nothing" : yes) + (no.empty() ? "" : "; not: " + no)});
+    table.add({title, (yes.empty() ? "nothing" : yes) + (no.empty() ? "" : "; not: " + no)});
   };
   habits("one kernel", {{"attention (flash)", !f.fusion.attention.empty()},
                         {"rotary embedding", f.fusion.rotary},
                         {"cross entropy", f.fusion.cross_entropy},
                         {"gradient accumulation", f.fusion.gradient_accumulation}});
-  table.add_row({"fuses", fused_text(f.fusion.rules)});
+  table.add({"fuses", fused_text(f.fusion.rules)});
   habits("overlaps", {{"tensor-parallel gradients", f.communication.overlap_tensor_gradients},
                       {"pipeline transfers", f.communication.overlap_pipeline}});
   habits("between stages",
          {{"scatter/gather", f.communication.scatter_gather_pipeline}, {"host waits", f.host.waits_for_pipeline}});
-  table.add_row({"these habits", sources_.cite(f.source)});
-  table.add_row({"host per kernel", fmt::format("{} forward, {} backward, {} per collective {}",
-                                                format_seconds(f.host.forward_s), format_seconds(f.host.backward_s),
-                                                format_seconds(f.host.collective_s), sources_.cite(f.host.source))});
-  table.add_row({"vocabulary", fmt::format("padded to a multiple of {} x tp", f.kernels.vocabulary_multiple)});
+  table.add({"these habits", sources_.cite(f.source)});
+  table.add({"host per kernel", fmt::format("{} forward, {} backward, {} per collective {}",
+                                            format_seconds(f.host.forward_s), format_seconds(f.host.backward_s),
+                                            format_seconds(f.host.collective_s), sources_.cite(f.host.source))});
+  table.add({"vocabulary", fmt::format("padded to a multiple of {} x tp", f.kernels.vocabulary_multiple)});
   if (job_.strategy.overlap_grad_reduce) {
-    table.add_row({"gradient buckets", fmt::format("{} parameters", format_count(f.sharding.bucket_parameters))});
+    table.add({"gradient buckets", fmt::format("{} parameters", format_count(f.sharding.bucket_parameters))});
   }
   for (const HabitNote& note : f.notes) {
-    table.add_row({note.habit, fmt::format("{} {}{}", note.value, sources_.cite(note.source), fit_text(note))});
+    table.add({note.habit, fmt::format("{} {}{}", note.value, sources_.cite(note.source), fit_text(note))});
   }
   const std::string inherits = f.likes.empty() ? "" : fmt::format(", which is like {}", f.likes.front());
-  return fmt::format("\nHabits of {}{}\n", f.name, inherits) + table.text();
+  return {fmt::format("Habits of {}{}", f.name, inherits), {table}};
 }
 
 }  // namespace
 
-std::string explain_text(const Scenario& scenario, const Simulation& simulation) {
-  return Explainer(scenario, simulation).text();
+std::vector<Section> explanation(const Scenario& scenario, const Simulation& simulation) {
+  return Explainer(scenario, simulation).sections();
 }
 
 }  // namespace mirfak

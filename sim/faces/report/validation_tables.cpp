@@ -1,0 +1,133 @@
+#include "report/validation_tables.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace mirfak {
+
+namespace {
+
+std::string mean_and_median(double mean, double median) {
+  return fmt::format("{:.1f} / {}", 100 * mean, format_percent(median));
+}
+
+void add_score(Table& out, const std::string& name, const SourceScore& score, const char* none) {
+  const ErrorStatistics& e = score.errors;
+  if (e.count == 0) {
+    out.add({name, 0, score.skipped, none, none, none, none, none, none, "", none, none});
+    return;
+  }
+  const bool ranged = score.mean_width > 0;
+  out.add({name, e.count, score.skipped, in_percent(e.mape), in_percent(e.median_ape),
+           score.left_out.count > 0 ? mean_and_median(score.left_out.mape, score.left_out.median_ape) : "-",
+           in_percent(e.p90_ape), format_signed_percent(e.mean_error), fmt::format("{:.3f}", e.spearman),
+           score.too_large, ranged ? format_percent(score.coverage) : "-",
+           ranged ? format_percent(score.mean_width) : "-"});
+}
+
+// Returns the name of a row of sums; a file shows it in bold.
+std::string sum_name(const std::string& name, ReportForm form) {
+  return form == ReportForm::file ? "**" + name + "**" : name;
+}
+
+}  // namespace
+
+Table scores_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form) {
+  const bool file = form == ReportForm::file;
+  const char* const none = file ? "" : "-";
+  Table out(
+      fmt::format("table | >rows | >skipped | >MAPE | >median | >left out | >p90 | >{} | >Spearman | >too large | >in "
+                  "range | >width",
+                  file ? "mean error" : "mean"));
+  out.show("too large", !file);
+  out.show("in range", !file);
+  out.show("width", !file);
+  double mape = 0;
+  double median = 0;
+  LeftOutMeans left_out;
+  double coverage = 0;
+  double width = 0;
+  int scored = 0;
+  for (const ValidationTable& table : tables) {
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    if (!file || of_table.errors.count + of_table.skipped > 0) add_score(out, table.name, of_table, none);
+    if (of_table.errors.count == 0) continue;
+    mape += of_table.errors.mape;
+    median += of_table.errors.median_ape;
+    coverage += of_table.coverage;
+    width += of_table.mean_width;
+    left_out.add(of_table);
+    ++scored;
+  }
+  if (file || (tables.size() > 1 && scored > 0)) {
+    add_score(out, sum_name("all rows", form), score(all_runs(tables), "", tiers), none);
+  }
+  if (scored == 0 || (!file && tables.size() < 2)) return out;
+  out.add({sum_name(file ? fmt::format("mean of {} tables", scored) : "mean of tables", form),
+           file ? Cell("") : Cell(scored), "", in_percent(mape / scored), in_percent(median / scored),
+           mean_and_median(left_out.mape(), left_out.median()), "", "", "", "",
+           width > 0 ? format_percent(coverage / scored) : "-", width > 0 ? format_percent(width / scored) : "-"});
+  return out;
+}
+
+Table memory_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form) {
+  const bool file = form == ReportForm::file;
+  Table out(fmt::format("{} | >{} | >MAPE | >median | >p90 | >{}", file ? "table" : "memory",
+                        file ? "rows" : "allocated", file ? "mean error" : "mean"));
+  for (const ValidationTable& table : tables) {
+    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
+    if (e.count == 0) continue;
+    out.add({table.name, e.count, in_percent(e.mape), in_percent(e.median_ape), in_percent(e.p90_ape),
+             format_signed_percent(e.mean_error)});
+  }
+  return out;
+}
+
+Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
+                  ReportForm form, const Findings& findings) {
+  const bool file = form == ReportForm::file;
+  std::vector<std::pair<const ValidationTable*, const ValidatedRun*>> scored;
+  for (const ValidationTable& table : tables) {
+    for (const ValidatedRun& run : table.runs) {
+      if (run.scored() && counts(run, tiers)) scored.emplace_back(&table, &run);
+    }
+  }
+  std::stable_sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.second->seconds.error()) > std::abs(b.second->seconds.error());
+  });
+  if (scored.size() > most) scored.resize(most);
+  Table out(fmt::format("{} | what ran | >predicted | >measured | >error | {}", file ? "row" : "worst rows",
+                        file ? "reason found" : ""));
+  out.show("what ran", file);
+  for (const auto& [table, run] : scored) {
+    const Location& where = run->run.where;
+    const std::string reason = findings.reason_of(table->name, where);
+    out.add({file ? fmt::format("{}:{}", table->name, where.line) : where.text(), what_ran(run->run),
+             in_seconds(run->seconds.predicted), in_seconds(run->seconds.measured),
+             format_signed_percent(run->seconds.error()),
+             !file            ? what_ran(run->run)
+             : reason.empty() ? "not found yet"
+                              : reason});
+  }
+  return out;
+}
+
+Table left_out_table(const std::string& title, const LeftOutRanges& left_out, ReportForm form) {
+  const bool file = form == ReportForm::file;
+  Table out(fmt::format("{} | >rows | >in range | >width", title));
+  for (const LeftOutTable& table : left_out.tables) {
+    out.add({std::filesystem::path(table.name).stem().string(), table.runs, in_percent(table.coverage),
+             in_percent(table.mean_width)});
+  }
+  const std::size_t count = left_out.tables.size();
+  out.add({sum_name(file ? fmt::format("mean of {} tables", count) : "mean of tables", form),
+           file ? Cell("") : Cell(count), in_percent(left_out.coverage), in_percent(left_out.mean_width)});
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "report/document.hpp"
+#include "report/validation_report.hpp"
+#include "validation/findings.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A reader of validation tables: a terminal, or REPORT.md, which has fewer columns of scores, and reasons of errors.
+enum class ReportForm { terminal, file };
+
+// Returns a row of scores per table, and rows of means. `tiers`: the graded rows that count (see score()).
+Table scores_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
+
+// Returns the errors of the memory that the framework allocated, a row per table that states it.
+Table memory_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
+
+// Returns the rows with the largest errors. `findings`: the reasons, which a file has.
+Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
+                  ReportForm form, const Findings& findings = {});
+
+// Returns the reliability of ranges for tables that were left out of the fit of the ranges' widths.
+Table left_out_table(const std::string& title, const LeftOutRanges& left_out, ReportForm form);
+
+}  // namespace mirfak
