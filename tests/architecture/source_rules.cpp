@@ -166,7 +166,7 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 const std::vector<Layer>& layers() {
   static const std::vector<Layer> list{
       {"base", {"base"}},
-      {"description", {"graph", "block", "model", "schedule", "strategy", "cluster", "network"}},
+      {"description", {"formula", "graph", "block", "model", "schedule", "strategy", "cluster", "network"}},
       {"lowering", {"sharding", "cost", "program"}},
       {"execution", {"engine", "replay", "simulation"}},
       {"questions", {"training", "energy", "plan", "alpa"}},

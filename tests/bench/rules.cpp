@@ -1,7 +1,6 @@
 // Rule expressions: nanoseconds to evaluate one rule for one strategy, median of rounds.
 //   mirfak_bench_rules [--smoke]
 
-#include "strategy/rule_expression.hpp"
 #include "strategy/rule_field_names.hpp"
 
 #include <fmt/format.h>
@@ -34,13 +33,13 @@ std::vector<RuleFields> strategies() {
   return all;
 }
 
-double nanoseconds_of(const RuleExpression& rule, const std::vector<RuleFields>& all, int rounds) {
+double nanoseconds_of(const formula::Condition& rule, const std::vector<RuleFields>& all, int rounds) {
   std::vector<double> times;
   int held = 0;
   for (int round = 0; round < rounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
     for (int repetition = 0; repetition < 100; ++repetition) {
-      for (const RuleFields& fields : all) held += rule.holds(fields) ? 1 : 0;
+      for (const RuleFields& fields : all) held += rule.holds(fields.values()) ? 1 : 0;
     }
     const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - begin;
     times.push_back(time.count() / static_cast<double>(100 * all.size()));
@@ -61,7 +60,7 @@ int main(int argc, char** argv) {
   fmt::print("{:>8}  rule\n", "ns");
   for (const char* text : rules) {
     const Document document = Document::from_text(fmt::format("rule: \"{}\"\n", text), "bench.yaml");
-    const RuleExpression rule = RuleExpression::parse(Mapping(Node(document)).require("rule"));
+    const formula::Condition rule = parse_rule(Mapping(Node(document)).require("rule"));
     fmt::print("{:>8.1f}  {}\n", nanoseconds_of(rule, all, smoke ? 1 : 101), text);
   }
   return 0;

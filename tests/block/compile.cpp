@@ -2,6 +2,8 @@
 // arithmetic that a reader can check.
 
 #include "block/measures.hpp"
+#include "block/parser.hpp"
+#include "block/sizes.hpp"
 #include "block_fixture.hpp"
 #include "graph/adapters.hpp"
 #include "graph/backward.hpp"
@@ -295,4 +297,25 @@ TEST_CASE("recomputation that stops early runs all again but what only the block
   CHECK(whole.size() == early.size() + 2);
   // Either way nothing but the block's input is kept.
   CHECK(plan_activations(graph, all_but_outputs(graph)).kept == plan_activations(graph, all_activations(graph)).kept);
+}
+
+TEST_CASE("sizes are computed from left to right, products first") {
+  const auto value = [](const std::string& text) {
+    const Document document = Document::from_text(text, "size.yaml");
+    return block::value_of(block::parse_size(Node(document)), {{"f", 6}});
+  };
+  CHECK(value("2 + f * 3 - 1") == 19);
+  CHECK(value("2 - 1 - f") == -5);
+  CHECK(value("f / 3 / 2 * 4") == 4);
+  CHECK(value("f / (3 * 2)") == 1);
+  CHECK(value("(f + 2) * .5") == 4);
+}
+
+TEST_CASE("a condition may be a chain of comparisons, each of which has to hold") {
+  const std::string text =
+      "block t(f):\n  axes h=f\n  input x[h]\n"
+      "  when 2 < f <= 6:\n    out[h] = relu(x)\n  else:\n    out[h] = tanh(x)\n";
+  CHECK(test::compiled(text, {{"f", 6}}).operators.front().function == "relu");
+  CHECK(test::compiled(text, {{"f", 2}}).operators.front().function == "tanh");
+  CHECK(test::compiled(text, {{"f", 7}}).operators.front().function == "tanh");
 }

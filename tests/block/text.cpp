@@ -56,28 +56,42 @@ class Trees {
     return out;
   }
 
-  Size size(int depth) {
-    Size out;
+  Formula size(int depth) {
+    using formula::Kind;
+    using formula::Operation;
+    Formula out;
     if (depth == 0 || one_in(2)) {
       if (one_in(2)) {
-        out.kind = Size::Kind::name;
-        out.name = name();
+        out.kind = Kind::name;
+        out.word = name();
       } else {
         out.number = upto(100) + (one_in(4) ? 0.25 : 0);
       }
       return out;
     }
-    out.kind = static_cast<Size::Kind>(2 + upto(3));
-    out.parts = {size(depth - 1), size(depth - 1)};
+    out.kind = one_in(2) ? Kind::sum : Kind::product;
+    do out.parts = {size(depth - 1)};
+    while (out.parts[0].kind == out.kind);  // a sum that begins with a sum is one sum
+    for (int i = 1 + upto(1); i > 0; --i) {
+      out.parts.push_back(size(depth - 1));
+      const bool sum = out.kind == Kind::sum;
+      out.parts.back().by =
+          one_in(2) ? (sum ? Operation::add : Operation::multiply) : (sum ? Operation::subtract : Operation::divide);
+    }
     return out;
   }
 
-  Condition condition() {
-    static const std::vector<std::string> signs = {"", "==", "!=", "<", "<=", ">", ">="};
-    Condition out;
-    out.left = size(1);
-    out.comparison = signs[static_cast<std::size_t>(upto(6))];
-    if (!out.comparison.empty()) out.right = size(1);
+  Formula condition() {
+    using formula::Operation;
+    Formula left = size(1);
+    if (one_in(7)) return left;
+    Formula out;
+    out.kind = formula::Kind::comparison;
+    out.parts = {left};
+    for (int i = 1 + upto(1); i > 0; --i) {
+      out.parts.push_back(size(1));
+      out.parts.back().by = static_cast<Operation>(static_cast<int>(Operation::equal) + upto(5));
+    }
     return out;
   }
 
@@ -109,7 +123,7 @@ class Trees {
         item.option = name();
         item.value = size(2);
       } else if (one_in(4)) {
-        item.value = Size{Size::Kind::number, {}, 3, {}, {}};
+        item.value = Formula();
       } else {
         item.labels = {label()};
         if (one_in(3)) item.labels.push_back(label());
@@ -121,7 +135,7 @@ class Trees {
 
   Expression expression(int depth) {
     Expression out;
-    const int kind = depth == 0 ? upto(1) : upto(9);
+    const int kind = depth == 0 ? upto(1) : upto(6);
     out.kind = static_cast<Expression::Kind>(kind);
     switch (out.kind) {
       case Expression::Kind::tensor:
@@ -152,6 +166,9 @@ class Trees {
         out.parts = {expression(depth - 1)};
         break;
       default:
+        out.by = std::array{formula::Operation::add, formula::Operation::subtract, formula::Operation::multiply,
+                            formula::Operation::divide}
+                     .at(static_cast<std::size_t>(upto(3)));
         out.parts = {expression(depth - 1), expression(depth - 1)};
         break;
     }

@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "base/yaml.hpp"
 #include "require.hpp"
-#include "strategy/rule_expression.hpp"
+#include "strategy/rule_fields.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@ RuleFields some_fields() {
 
 void evaluate(const std::string& text) {
   const auto document = Document::from_text(text, "rule.yaml");
-  const RuleExpression rule = RuleExpression::parse(Node(document));
+  const formula::Condition rule = parse_rule(Node(document));
   require(rule.text() == Node(document).as_string());
-  rule.holds(some_fields());
+  rule.holds(some_fields().values());
 }
 
 void expect_value_or_place(const std::string& text) {

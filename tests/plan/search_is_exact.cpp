@@ -6,7 +6,7 @@
 
 #include "base/document.hpp"
 #include "program/replica_classes.hpp"
-#include "strategy/rule_expression.hpp"
+#include "strategy/rule_fields.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
@@ -194,9 +194,9 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
       "rules: ['tensor * pipeline <= 4', \"not (recompute == 'full' and micro_batch > 1)\", "
       "'recompute_layers <= 1 or zero == 1']",
       "rules");
-  std::vector<RuleExpression> rules;
+  std::vector<formula::Condition> rules;
   for (const Node& rule : Mapping(Node(document)).require("rules").as_items()) {
-    rules.push_back(RuleExpression::parse(rule));
+    rules.push_back(parse_rule(rule));
   }
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);
@@ -208,7 +208,7 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
     for (const JudgedStrategy& judged : each.all) {
       const RuleFields fields =
           read_rule_fields({job.model, job.training, job.framework, judged.strategy, job.cluster.gpus()}, 8);
-      if (std::all_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.holds(fields); })) {
+      if (std::all_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.holds(fields.values()); })) {
         kept.push_back(judged);
       }
     }

@@ -130,7 +130,7 @@ TEST_CASE("a list of a strategy is not empty") {
 
 TEST_CASE("rules name every field that is no list, and blocks are told apart by all that they are priced by") {
   std::set<std::string_view> names;
-  for (const RuleFieldInfo& info : rule_fields()) names.insert(info.name);
+  for (const formula::Name& info : rule_fields()) names.insert(info.name);
   CHECK(names.size() == kRuleFields);
   for (const StrategyKey& key : strategy_keys()) {
     const bool list = key.key == "layer_split" || key.key == "replica_microbatches" || key.key == "stages";

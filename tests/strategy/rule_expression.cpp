@@ -1,5 +1,3 @@
-#include "strategy/rule_expression.hpp"
-
 #include "../base/failure.hpp"
 #include "strategy/rule_field_names.hpp"
 
@@ -46,12 +44,12 @@ Setting setting() {
 }
 
 // The rule as the only one of a scenario, in double quotes.
-RuleExpression parse(const std::string& rule) {
+formula::Condition parse(const std::string& rule) {
   const Document document = Document::from_text("rules: [\"" + rule + "\"]\n", "s.yaml");
-  return RuleExpression::parse(Mapping(Node(document)).require("rules").as_items()[0]);
+  return parse_rule(Mapping(Node(document)).require("rules").as_items()[0]);
 }
 
-bool holds(const std::string& rule, const Setting& s = setting()) { return parse(rule).holds(s.fields()); }
+bool holds(const std::string& rule, const Setting& s = setting()) { return parse(rule).holds(s.fields().values()); }
 
 std::string failure_of_rule(const std::string& rule) {
   return failure_of([&] { parse(rule); });
@@ -60,7 +58,7 @@ std::string failure_of_rule(const std::string& rule) {
 std::string failure_in(const std::string& yaml) {
   return failure_of([&] {
     const Document document = Document::from_text(yaml, "s.yaml");
-    RuleExpression::parse(Mapping(Node(document)).require("rules").as_items()[0]);
+    parse_rule(Mapping(Node(document)).require("rules").as_items()[0]);
   });
 }
 
@@ -146,14 +144,14 @@ TEST_CASE("the right side is evaluated only where the left does not decide") {
 }
 
 TEST_CASE("what has no exact answer is an error at its operator") {
-  const RuleExpression by_zero = parse("gpus % zero == 0");
-  CHECK(failure_of([&] { by_zero.holds(setting().fields()); }) ==
+  const formula::Condition by_zero = parse("gpus % zero == 0");
+  CHECK(failure_of([&] { by_zero.holds(setting().fields().values()); }) ==
         "s.yaml:1:15: rules[0]: division by zero for a strategy of the search, in 'gpus % zero == 0'\n"
         "    1 | rules: [\"gpus % zero == 0\"]\n"
         "      |               ^\n"
         "  put a condition in front that decides then, for example x == 0 or y % x == 0");
-  const RuleExpression large = parse("hidden * hidden * hidden * hidden * hidden > 1");
-  CHECK(contains(failure_of([&] { large.holds(setting().fields()); }), "beyond 2^53"));
+  const formula::Condition large = parse("hidden * hidden * hidden * hidden * hidden > 1");
+  CHECK(contains(failure_of([&] { large.holds(setting().fields().values()); }), "beyond 2^53"));
 }
 
 TEST_CASE("faults are found when the rule is read, at their character") {
@@ -217,12 +215,12 @@ TEST_CASE("the place is right however the rule is quoted") {
 
 TEST_CASE("a rule says what it reads and what decides that") {
   const auto bit = [](RuleField field) { return static_cast<std::size_t>(field); };
-  const RuleExpression rule = parse("microbatches >= 4 * pipeline and layers > 2");
-  CHECK(rule.fields().count() == 3);
-  CHECK(rule.fields().test(bit(rule_field("microbatches"))));
-  CHECK(rule.sources().count() == 3);
+  const formula::Condition rule = parse("microbatches >= 4 * pipeline and layers > 2");
+  CHECK(rule.named().size() == 3);
+  CHECK(rule.named().front() == bit(rule_field("microbatches")));
+  CHECK(sources_of(rule).count() == 3);
   for (const RuleField field : {rule_field("data"), rule_field("micro_batch"), rule_field("pipeline")}) {
-    CHECK(rule.sources().test(bit(field)));
+    CHECK(sources_of(rule).test(bit(field)));
   }
   CHECK(rule.text() == "microbatches >= 4 * pipeline and layers > 2");
 }
@@ -230,8 +228,8 @@ TEST_CASE("a rule says what it reads and what decides that") {
 TEST_CASE("single fields can be set") {
   RuleFields fields = setting().fields();
   fields[rule_field("tensor")] = 16;
-  CHECK_FALSE(parse("tensor <= 8").holds(fields));
-  CHECK(parse("micro_batch == 2 and tensor == 16").holds(fields));
+  CHECK_FALSE(parse("tensor <= 8").holds(fields.values()));
+  CHECK(parse("micro_batch == 2 and tensor == 16").holds(fields.values()));
 }
 
 TEST_CASE("the table of fields is complete, and its names are words of rules") {
@@ -239,13 +237,13 @@ TEST_CASE("the table of fields is complete, and its names are words of rules") {
   CHECK(info_of(rule_field("sequence_length")).name == "sequence_length");
   CHECK(info_of(rule_field("recompute")).name == "recompute");
   CHECK(info_of(rule_field("gpus")).name == "gpus");
-  for (const RuleFieldInfo& info : rule_fields()) {
+  for (const formula::Name& info : rule_fields()) {
     CHECK_FALSE(info.sentence.empty());
     const std::string name(info.name);
-    CHECK_NOTHROW(parse(info.type == RuleType::truth     ? name
-                        : info.type == RuleType::modules ? "'moe' in " + name
-                        : info.type == RuleType::choice  ? name + " == '" + info.names()[0] + "'"
-                                                         : name + " >= 0"));
+    CHECK_NOTHROW(parse(info.type == formula::Type::truth    ? name
+                        : info.type == formula::Type::set    ? "'moe' in " + name
+                        : info.type == formula::Type::choice ? name + " == '" + info.words()[0] + "'"
+                                                             : name + " >= 0"));
   }
 }
 

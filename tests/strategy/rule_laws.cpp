@@ -1,6 +1,5 @@
 // Random rules against an evaluator that walks the tree they were written from, in whole numbers.
 
-#include "strategy/rule_expression.hpp"
 #include "strategy/rule_field_names.hpp"
 
 #include <doctest/doctest.h>
@@ -142,9 +141,9 @@ class Writer {
 
 Truth evaluated(const std::string& text, const RuleFields& fields) {
   const Document document = Document::from_text("rule: \"" + text + "\"\n", "s.yaml");
-  const RuleExpression rule = RuleExpression::parse(Mapping(Node(document)).require("rule"));
+  const formula::Condition rule = parse_rule(Mapping(Node(document)).require("rule"));
   try {
-    return rule.holds(fields);
+    return rule.holds(fields.values());
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -74,7 +74,7 @@ class Compiler {
  private:
   struct Bound {
     std::string size;  // text of the size: labels of the same size match
-    std::optional<Size> stated;
+    std::optional<Formula> stated;
     std::optional<Axis> axis;
     Parallelism divided_by = Parallelism::none;
     Place place;
@@ -117,7 +117,7 @@ class Compiler {
   AxisLabels stored_axes(const LabelNames& labels, Place at) { return axes_among(labels, labels, at); }
   LabelNames names_of(const std::vector<Label>& labels);
   void bind_to(const std::string& label, Axis axis, Place at, const Compiler& caller, const std::string& callers_label);
-  Parallelism division_of(const std::string& label, const Size& size) const;
+  Parallelism division_of(const std::string& label, const Formula& size) const;
   std::string axis_name(const std::string& label, const Bound& bound) const;
 
   // expressions.cpp
@@ -187,9 +187,9 @@ class Compiler {
   void check_labels(const Value& value, const Wanted& wanted, Place at) const;
 
   const Tensor& tensor_of(const Value& value) const { return shared_.graph.tensor(value.tensor); }
-  const Source& source() const { return definition_.source(); }
+  const Node& source() const { return definition_.source(); }
   [[noreturn]] void fail(Place at, std::string message, std::string hint = {}) const {
-    source().fail(at, std::move(message), std::move(hint));
+    source().fail_at(at.offset, std::move(message), std::move(hint));
   }
 
   GraphInProgress& shared_;

@@ -3,39 +3,20 @@
 
 #include "base/text.hpp"
 #include "block/compiler.hpp"
+#include "formula/evaluate.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace mirfak::block {
 
 namespace {
 
-double compute(Expression::Kind kind, double a, double b) {
-  switch (kind) {
-    case Expression::Kind::add:
-      return a + b;
-    case Expression::Kind::subtract:
-      return a - b;
-    case Expression::Kind::multiply:
-      return a * b;
-    default:
-      return a / b;
-  }
-}
-
-const char* function_of(Expression::Kind kind) {
-  switch (kind) {
-    case Expression::Kind::add:
-      return "add";
-    case Expression::Kind::subtract:
-      return "subtract";
-    case Expression::Kind::multiply:
-      return "multiply";
-    default:
-      return "divide";
-  }
+const char* function_of(formula::Operation operation) {
+  constexpr std::array names = {"add", "subtract", "multiply", "divide"};
+  return names.at(static_cast<std::size_t>(operation) - static_cast<std::size_t>(formula::Operation::add));
 }
 
 constexpr int kMaxUses = 20;  // blocks within blocks
@@ -61,11 +42,8 @@ std::string step_name(const Expression& expression) {
   switch (expression.kind) {
     case Expression::Kind::contraction:
       return expression.parts.back().name.empty() ? "product" : expression.parts.back().name;
-    case Expression::Kind::add:
-    case Expression::Kind::subtract:
-    case Expression::Kind::multiply:
-    case Expression::Kind::divide:
-      return function_of(expression.kind);
+    case Expression::Kind::operation:
+      return function_of(expression.by);
     default:
       return expression.name.empty() ? "scale" : expression.name;
   }
@@ -173,9 +151,9 @@ void Compiler::read_windows(const Expression& expression, Value& value) {
     window.tap = axis_of(index.terms[1].label.name, index.terms[1].label.place);
     const auto factor = [&](const Index::Term& term) {
       if (term.size.empty()) return term.factor;
-      Size size;
-      size.kind = Size::Kind::name;
-      size.name = term.size;
+      Formula size;
+      size.kind = formula::Kind::name;
+      size.word = term.size;
       size.place = term.label.place;
       return static_cast<int>(sizes_.count(size, 1, kMaxStride));
     };
@@ -314,8 +292,9 @@ LabelNames Compiler::union_of(const std::vector<Value>& values, const Wanted& wa
 }
 
 Value Compiler::evaluate_operation(const Expression& expression, const Wanted& wanted) {
-  const bool sum = expression.kind == Expression::Kind::add || expression.kind == Expression::Kind::subtract;
-  const std::string function = function_of(expression.kind);
+  const bool sum = formula::sign_of(expression.by).kind == formula::Kind::sum;
+  const bool difference = expression.by == formula::Operation::subtract;
+  const bool quotient = expression.by == formula::Operation::divide;
   std::vector<Value> values;
   for (const Expression& part : expression.parts) {
     values.push_back(evaluate(part, part_of(wanted, step_name(part))));
@@ -323,20 +302,20 @@ Value Compiler::evaluate_operation(const Expression& expression, const Wanted& w
   for (std::size_t i = 0; i < 2; ++i) {
     if (!values[i].absent) continue;
     const Value& other = values[1 - i];
-    if (sum && !other.absent && !(i == 0 && expression.kind == Expression::Kind::subtract)) return other;
+    if (sum && !other.absent && !(i == 0 && difference)) return other;
     fail(expression.parts[i].place,
          fmt::format("'{}' does not exist here: its condition does not hold", expression.parts[i].name),
          "only a term that is added may be missing");
   }
   if (values[0].number && values[1].number) {
     Value out;
-    out.number = compute(expression.kind, *values[0].number, *values[1].number);
+    out.number = formula::computed(expression.by, *values[0].number, *values[1].number);
     out.place = expression.place;
     return out;
   }
   if (values[0].number || values[1].number) {
     const Value& tensor = values[0].number ? values[1] : values[0];
-    const bool inverse = values[0].number && expression.kind == Expression::Kind::divide;
+    const bool inverse = values[0].number && quotient;
     Value out = elementwise(sum       ? "add_number"
                             : inverse ? "inverse"
                                       : "scale",
@@ -344,19 +323,18 @@ Value Compiler::evaluate_operation(const Expression& expression, const Wanted& w
                             inverse ? Keeps::result : Keeps::nothing, wanted, expression.place);
     const double number = values[0].number ? *values[0].number : *values[1].number;
     Operator& op = shared_.graph.operators.back();
-    op.number = expression.kind == Expression::Kind::divide && !inverse              ? 1 / number
-                : expression.kind == Expression::Kind::subtract && !values[0].number ? -number
-                                                                                     : number;
-    const bool passes = sum && !(values[0].number && expression.kind == Expression::Kind::subtract);
+    op.number = quotient && !inverse ? 1 / number : difference && !values[0].number ? -number : number;
+    const bool passes = sum && !(values[0].number && difference);
     if (passes) op.passes_gradient = {tensor.tensor};
     return out;
   }
   const LabelNames labels = union_of(values, wanted, expression.place);
-  Value out = elementwise(function, values, labels, sum ? Keeps::nothing : Keeps::operands, wanted, expression.place);
+  Value out = elementwise(function_of(expression.by), values, labels, sum ? Keeps::nothing : Keeps::operands, wanted,
+                          expression.place);
   Operator& op = shared_.graph.operators.back();
-  op.adds_parameters = expression.kind == Expression::Kind::add;
+  op.adds_parameters = sum && !difference;
   if (op.adds_parameters) op.passes_gradient = {values[0].tensor, values[1].tensor};
-  if (expression.kind == Expression::Kind::subtract) op.passes_gradient = {values[0].tensor};
+  if (difference) op.passes_gradient = {values[0].tensor};
   return out;
 }
 

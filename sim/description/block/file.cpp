@@ -48,15 +48,14 @@ void BlockFile::read() {
       sizes_[name] = sizes->child(*sizes->value().find(name), name).as_number(0, 1e12);
     }
   }
-  source_ = std::make_unique<Source>(in.require("text"));
-  if (!source_->node().is_scalar())
-    source_->node().fail("expected the text of a block, found " + source_->node().described());
+  source_ = in.require("text");
+  if (!source_->is_scalar()) source_->fail("expected the text of a block, found " + source_->described());
   in.finish();
   blocks_ = parse(*source_);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     for (std::size_t before = 0; before < i; ++before) {
       if (blocks_[before].name != blocks_[i].name) continue;
-      source_->fail(blocks_[i].place, fmt::format("this file has a block '{}' already", blocks_[i].name));
+      source_->fail_at(blocks_[i].place.offset, fmt::format("this file has a block '{}' already", blocks_[i].name));
     }
   }
 }
@@ -186,14 +185,15 @@ DefinitionPointer Library::used_by(const std::shared_ptr<const BlockFile>& file,
       std::vector<std::string> known = file->names();
       const std::vector<std::string> built_in = names();
       known.insert(known.end(), built_in.begin(), built_in.end());
-      file->source().fail(at, fmt::format("there is no block '{}'", name),
-                          did_you_mean(name, known, "expected a block of this file or " + join_or(built_in)));
+      file->source().fail_at(at.offset, fmt::format("there is no block '{}'", name),
+                             did_you_mean(name, known, "expected a block of this file or " + join_or(built_in)));
     }
     holder = file_of(path);
     block = &holder->blocks().front();
   }
   if (std::find(inside.begin(), inside.end(), block) != inside.end()) {
-    file->source().fail(at, fmt::format("the block '{}' uses itself", name), "repeat says how often something is done");
+    file->source().fail_at(at.offset, fmt::format("the block '{}' uses itself", name),
+                           "repeat says how often something is done");
   }
   return define(holder, *block, {}, inside);
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,7 @@ class BlockFile {
   const std::string& description() const { return description_; }
   const std::string& source_of_figures() const { return cited_; }
   const Sizes& sizes() const { return sizes_; }  // sizes of an example, which `mirfak block` shows
-  const Source& source() const { return *source_; }
+  const Node& source() const { return *source_; }
   const std::vector<Block>& blocks() const { return blocks_; }
   const Block* find(std::string_view block) const;  // nullptr: no block has the name
   std::vector<std::string> names() const;
@@ -38,7 +39,7 @@ class BlockFile {
   std::string description_;
   std::string cited_;
   Sizes sizes_;
-  std::unique_ptr<Source> source_;
+  std::optional<Node> source_;  // the text of the blocks
   std::vector<Block> blocks_;
 };
 
@@ -54,7 +55,7 @@ struct Definition {
   // for other values of these sizes differ only in the extents of these axes (and of their primes).
   std::vector<std::string> axis_sizes;
 
-  const Source& source() const { return file->source(); }
+  const Node& source() const { return file->source(); }
 };
 using DefinitionPointer = std::shared_ptr<const Definition>;
 using Definitions = std::map<std::string, DefinitionPointer, std::less<>>;

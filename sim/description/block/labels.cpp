@@ -28,8 +28,8 @@ const Divisions& usual_divisions() {
   return divisions;
 }
 
-Parallelism Compiler::division_of(const std::string& label, const Size& size) const {
-  const std::string name = size.kind == Size::Kind::name ? size.name : label;
+Parallelism Compiler::division_of(const std::string& label, const Formula& size) const {
+  const std::string name = size.kind == formula::Kind::name ? size.word : label;
   for (const std::string& key : {label, name}) {
     const auto stated = shared_.options.divisions.find(key);
     if (stated != shared_.options.divisions.end()) return stated->second;
@@ -41,13 +41,13 @@ Parallelism Compiler::division_of(const std::string& label, const Size& size) co
 // Returns the name of an axis. If several labels have the same size, only the label divided as usual gets the name of
 // the size: experts, not candidates.
 std::string Compiler::axis_name(const std::string& label, const Bound& bound) const {
-  const Size& size = *bound.stated;
-  const auto usual = usual_divisions().find(size.name);
+  const Formula& size = *bound.stated;
+  const auto usual = usual_divisions().find(size.word);
   const bool leaves_it = std::any_of(bound_.begin(), bound_.end(), [&](const auto& other) {
     return usual != usual_divisions().end() && bound.divided_by != usual->second && other.second.size == bound.size &&
            other.second.divided_by == usual->second;
   });
-  if (size.kind == Size::Kind::name && !leaves_it && !shared_.graph.find_axis(size.name)) return size.name;
+  if (size.kind == formula::Kind::name && !leaves_it && !shared_.graph.find_axis(size.word)) return size.word;
   std::string name = prefix_ + label;
   for (int again = 2; shared_.graph.find_axis(name); ++again) name = fmt::format("{}{}.{}", prefix_, label, again);
   return name;
@@ -87,8 +87,8 @@ Axis Compiler::axis_of(const std::string& label, Place at) {
     }
   } else {
     info.divided_by = found.divided_by;
-    if (!whole_ && found.stated->kind == Size::Kind::name) {  // an axis that another block of the graph already has
-      const std::optional<Axis> known = shared_.graph.find_axis(found.stated->name);
+    if (!whole_ && found.stated->kind == formula::Kind::name) {  // an axis that another block of the graph already has
+      const std::optional<Axis> known = shared_.graph.find_axis(found.stated->word);
       if (known && !taken_.contains(*known) && shared_.graph.extent(*known) == info.extent) {
         taken_.insert(*known);
         found.axis = known;

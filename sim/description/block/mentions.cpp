@@ -23,14 +23,11 @@ class Mentions {
  private:
   static bool any(const auto& list, const auto& holds) { return std::any_of(list.begin(), list.end(), holds); }
 
-  bool in(const Size& size) const {
-    if (size.kind == Size::Kind::name) return size.name == size_;
-    return any(size.parts, [&](const Size& part) { return in(part); });
+  bool in(const Formula& formula) const {
+    return is_size(formula) || any(formula.parts, [&](const Formula& part) { return in(part); });
   }
-  bool in(const std::optional<Size>& size) const { return size && in(*size); }
-  bool in(const std::optional<Condition>& condition) const {
-    return condition && (in(condition->left) || in(condition->right));
-  }
+  bool in(const std::optional<Formula>& formula) const { return formula && in(*formula); }
+  bool is_size(const Formula& formula) const { return formula.kind == formula::Kind::name && formula.word == size_; }
   bool in(const Item& item) const {
     return in(item.value) || any(item.labels, [&](const Label& label) { return label.name == size_; });
   }
@@ -49,7 +46,7 @@ class Mentions {
   void find_labels(const std::vector<Statement>& body) {
     for (const Statement& statement : body) {
       for (const AxisLine& axis : statement.axes) {
-        if (axis.size.kind == Size::Kind::name && axis.size.name == size_) labels_.push_back(axis.label.name);
+        if (is_size(axis.size)) labels_.push_back(axis.label.name);
       }
       find_labels(statement.body);
       find_labels(statement.otherwise);
@@ -71,7 +68,7 @@ class Mentions {
                     any(expression.made, [&](const Item& item) { return is_fitted(item); }));
   }
 
-  bool in(const AxisLine& axis) const { return axis.size.kind != Size::Kind::name && in(axis.size); }
+  bool in(const AxisLine& axis) const { return axis.size.kind != formula::Kind::name && in(axis.size); }
   bool in(const Statement& statement) const {
     return any(statement.axes, [&](const AxisLine& axis) { return in(axis); }) ||
            any(statement.parameters, [&](const Parameter& parameter) { return in(parameter.when); }) ||

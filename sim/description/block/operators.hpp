@@ -48,7 +48,6 @@ struct OperatorRow {
   std::size_t axes = 0;  // number of axes after the semicolon; with an arrow, left of the arrow
   bool arrow = false;
   std::vector<std::string_view> options;  // options after the axes
-  std::size_t results = 1;
   Keeps keeps{};
   std::string_view use;      // syntax of a call
   std::string_view meaning;  // one sentence

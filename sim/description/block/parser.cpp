@@ -4,12 +4,12 @@
 
 #include "base/text.hpp"
 #include "block/token.hpp"
+#include "formula/parser.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace mirfak::block {
 
@@ -37,9 +37,12 @@ constexpr std::array<Format, 10> kFormats = {{{"fp32", 4},
 constexpr int kMaxDepth = 100;  // nesting of parentheses, when and repeat
 constexpr int kMaxFactor = 1'000'000;
 
-class Parser {
+constexpr formula::Language kLanguage = {nullptr, kMaxDepth, "a size: a name, a number or a quotient",
+                                         "')' behind a size", "found the end of the text"};
+
+class Parser : formula::Parser {
  public:
-  explicit Parser(const Source& source) : source_(source), tokens_(tokens_of(source)) {}
+  explicit Parser(const Node& source) : formula::Parser(source, tokens_of(source), kLanguage) {}
 
   std::vector<Block> run() {
     std::vector<Block> blocks;
@@ -48,55 +51,14 @@ class Parser {
     return blocks;
   }
 
-  Size run_size() {
-    Size size = read_size();
+  Formula run_size() {
+    Formula size = read_size();
     end_line();
     if (now().kind != Token::Kind::end) expected("a size alone");
     return size;
   }
 
  private:
-  // Counts nesting and bounds it, so that no text exhausts the stack.
-  class Depth {
-   public:
-    explicit Depth(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > kMaxDepth) parser_.fail(fmt::format("nested deeper than {} levels", kMaxDepth));
-    }
-    ~Depth() { --parser_.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-
-   private:
-    Parser& parser_;
-  };
-
-  const Token& now() const { return tokens_[at_]; }
-  const Token& ahead(std::size_t by = 1) const { return tokens_[std::min(at_ + by, tokens_.size() - 1)]; }
-  const Token& take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
-  bool accept(std::string_view mark) { return now().is(mark) && (take(), true); }
-  bool accept_word(std::string_view word) { return now().is_word(word) && (take(), true); }
-
-  std::string found() const {
-    switch (now().kind) {
-      case Token::Kind::newline:
-        return "the end of the line";
-      case Token::Kind::indent:
-        return "a line further right";
-      case Token::Kind::dedent:
-        return "a line further left";
-      case Token::Kind::end:
-        return "the end of the text";
-      default:
-        return fmt::format("'{}'", excerpt(now().text));
-    }
-  }
-
-  [[noreturn]] void fail(std::string message, std::string hint = {}) const {
-    source_.fail(now().place, std::move(message), std::move(hint));
-  }
-  [[noreturn]] void expected(const std::string& what, std::string hint = {}) const {
-    fail(fmt::format("expected {}, found {}", what, found()), std::move(hint));
-  }
   void expect(std::string_view mark, std::string_view where) {
     if (!accept(mark)) expected(fmt::format("'{}' {}", mark, where));
   }
@@ -113,16 +75,6 @@ class Parser {
     if (is_reserved(now().text)) expected(std::string(what), fmt::format("'{}' is a word of the language", now().text));
     if (now().text.ends_with('\'')) expected(fmt::format("{}, which has no prime", what));
     return std::string(take().text);
-  }
-
-  double number() {
-    double value = 0;
-    const std::string_view text = now().text;
-    if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc()) {
-      fail(fmt::format("the number {} is too large or too small", excerpt(text)));
-    }
-    take();
-    return value;
   }
 
   // Blocks and their statements.
@@ -319,8 +271,7 @@ class Parser {
   [[noreturn]] void fail_statement() const {
     const std::vector<std::string> words = {"axes",   "input", "output", "param", "when",
                                             "repeat", "next",  "adapt",  "else"};
-    fail(fmt::format("expected a statement, found {}", found()),
-         did_you_mean(now().text, words, "a tensor is defined with its labels: y[b s h] = ..."));
+    expected("a statement", did_you_mean(now().text, words, "a tensor is defined with its labels: y[b s h] = ..."));
   }
 
   // Labels.
@@ -353,7 +304,7 @@ class Parser {
     const Place at = now().place;
     const double value = number();
     const int small = value <= kMaxFactor ? static_cast<int>(value) : -1;
-    if (small != value) source_.fail(at, fmt::format("expected a whole number up to {}", kMaxFactor));
+    if (small != value) source_.fail_at(at.offset, fmt::format("expected a whole number up to {}", kMaxFactor));
     return small;
   }
 
@@ -383,94 +334,47 @@ class Parser {
 
   // Sizes.
 
-  Size read_size() {
+  Formula read_size() {
     const Depth depth(*this);
-    Size left = read_size_product();
-    while (now().is("+") || now().is("-")) {
-      const bool plus = take().is("+");
-      left = operation(plus ? Size::Kind::add : Size::Kind::subtract, std::move(left), read_size_product());
-    }
-    return left;
+    return sum();
   }
 
-  Size read_size_product() {
-    Size left = read_size_part();
-    while (now().is("*") || now().is("/")) {
-      const bool times = take().is("*");
-      left = operation(times ? Size::Kind::multiply : Size::Kind::divide, std::move(left), read_size_part());
-    }
-    return left;
+  Formula read_condition() {
+    const Depth depth(*this);
+    return comparison();
   }
 
-  static Size operation(Size::Kind kind, Size left, Size right) {
-    Size out;
-    out.kind = kind;
-    out.place = left.place;
-    out.parts.push_back(std::move(left));
-    out.parts.push_back(std::move(right));
-    return out;
-  }
-
-  Size read_size_part() {
-    Size out;
+  Formula named() override {
+    Formula out;
+    out.kind = formula::Kind::name;
     out.place = now().place;
-    if (accept("(")) {
-      out = read_size();
-      expect(")", "behind a size");
-      return out;
-    }
-    if (now().kind == Token::Kind::number) {
-      out.number = number();
-      return out;
-    }
-    out.kind = Size::Kind::name;
-    out.name = name("a size: a name, a number or a quotient");
+    out.word = name(kLanguage.operand);
     return out;
-  }
-
-  Condition read_condition() {
-    Condition condition;
-    condition.left = read_size();
-    for (const std::string_view mark : {"==", "!=", "<=", ">=", "<", ">"}) {
-      if (!accept(mark)) continue;
-      condition.comparison = mark;
-      condition.right = read_size();
-      break;
-    }
-    return condition;
   }
 
   // Expressions.
 
   Expression read_sum() {
     const Depth depth(*this);
-    Expression left = read_term();
-    while (now().is("+") || now().is("-")) {
-      const bool plus = now().is("+");
-      const Place place = take().place;
-      left = both(plus ? Expression::Kind::add : Expression::Kind::subtract, place, std::move(left), read_term());
-    }
-    return left;
+    return read_operations(formula::Kind::sum);
   }
 
-  Expression read_term() {
-    Expression left = read_product();
-    while (now().is("*") || now().is("/")) {
-      const bool times = now().is("*");
-      const Place place = take().place;
-      left =
-          both(times ? Expression::Kind::multiply : Expression::Kind::divide, place, std::move(left), read_product());
+  // Reads a sum, or a product with * and /.
+  Expression read_operations(formula::Kind level) {
+    const auto operand = [&] {
+      return level == formula::Kind::sum ? read_operations(formula::Kind::product) : read_product();
+    };
+    Expression left = operand();
+    while (true) {
+      Expression out;
+      out.kind = Expression::Kind::operation;
+      out.by = formula::operation_of(now(), level);
+      if (out.by == formula::Operation::none) return left;
+      out.place = take().place;
+      out.parts.push_back(std::move(left));
+      out.parts.push_back(operand());
+      left = std::move(out);
     }
-    return left;
-  }
-
-  static Expression both(Expression::Kind kind, Place place, Expression left, Expression right) {
-    Expression out;
-    out.kind = kind;
-    out.place = place;
-    out.parts.push_back(std::move(left));
-    out.parts.push_back(std::move(right));
-    return out;
   }
 
   bool at_factor() const {
@@ -587,18 +491,13 @@ class Parser {
     if (now().is("[")) out.result = read_labels("labels");
     return out;
   }
-
-  const Source& source_;
-  std::vector<Token> tokens_;
-  std::size_t at_ = 0;
-  int depth_ = 0;
 };
 
 }  // namespace
 
-std::vector<Block> parse(const Source& source) { return Parser(source).run(); }
+std::vector<Block> parse(const Node& source) { return Parser(source).run(); }
 
-Size parse_size(const Source& source) { return Parser(source).run_size(); }
+Formula parse_size(const Node& source) { return Parser(source).run_size(); }
 
 bool is_reserved(std::string_view word) {
   return std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end() || bytes_of_format(word) > 0;

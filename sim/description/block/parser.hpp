@@ -9,10 +9,10 @@ namespace mirfak::block {
 
 // Returns the blocks of a text, in order. Throws Error(input) at file:line:column with the expected token, and with the
 // nearest word for a probable misspelling. Nesting and length are bounded.
-std::vector<Block> parse(const Source& source);
+std::vector<Block> parse(const Node& source);
 
 // Parses a text that is one size: "sequence/4".
-Size parse_size(const Source& source);
+Formula parse_size(const Node& source);
 
 // True for words that cannot be names of tensors, sizes or labels.
 bool is_reserved(std::string_view word);

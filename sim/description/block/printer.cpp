@@ -8,23 +8,12 @@ namespace mirfak::block {
 
 namespace {
 
-// Precedence of an operation; a part with lower precedence is put in parentheses.
-enum class Binding { sum, term, product, factor };
-
-Binding binding_of(Expression::Kind kind) {
-  switch (kind) {
-    case Expression::Kind::add:
-    case Expression::Kind::subtract:
-      return Binding::sum;
-    case Expression::Kind::multiply:
-    case Expression::Kind::divide:
-      return Binding::term;
-    case Expression::Kind::contraction:
-    case Expression::Kind::negate:
-      return Binding::product;
-    default:
-      return Binding::factor;
-  }
+// Returns the precedence of an expression; a part that is looser than its place allows is put in parentheses.
+formula::Kind binding_of(const Expression& expression) {
+  using Kind = Expression::Kind;
+  if (expression.kind == Kind::operation) return formula::sign_of(expression.by).kind;
+  const bool product = expression.kind == Kind::contraction || expression.kind == Kind::negate;
+  return product ? formula::Kind::negative : formula::Kind::name;
 }
 
 std::string labels_of(std::span<const Label> labels) {
@@ -63,31 +52,22 @@ std::string print_parts(std::span<const Expression> parts) {
   return out;
 }
 
-std::string print_part(const Expression& part, Binding at_least) {
-  const bool closed = part.result.has_value() || binding_of(part.kind) >= at_least;
+std::string print_part(const Expression& part, formula::Kind loosest) {
+  const bool closed = part.result.has_value() || binding_of(part) <= loosest;
   return closed ? print(part) : "(" + print(part) + ")";
 }
 
 std::string print_operation(const Expression& expression) {
-  const Binding own = binding_of(expression.kind);
-  const auto tighter = static_cast<Binding>(static_cast<int>(own) + 1);
-  switch (expression.kind) {
-    case Expression::Kind::contraction: {
-      std::string out;
-      for (const Expression& part : expression.parts)
-        out += (out.empty() ? "" : " ") + print_part(part, Binding::factor);
-      return out;
-    }
-    case Expression::Kind::negate:
-      return "-" + print_part(expression.parts[0], Binding::product);
-    default:
-      break;
+  using formula::Kind;
+  if (expression.kind == Expression::Kind::negate) return "-" + print_part(expression.parts[0], Kind::negative);
+  if (expression.kind == Expression::Kind::operation) {
+    const Kind own = binding_of(expression);
+    return fmt::format("{} {} {}", print_part(expression.parts[0], own), formula::sign_of(expression.by).text,
+                       print_part(expression.parts[1], own == Kind::sum ? Kind::product : Kind::negative));
   }
-  const std::string_view sign = expression.kind == Expression::Kind::add        ? " + "
-                                : expression.kind == Expression::Kind::subtract ? " - "
-                                : expression.kind == Expression::Kind::multiply ? " * "
-                                                                                : " / ";
-  return print_part(expression.parts[0], own) + std::string(sign) + print_part(expression.parts[1], tighter);
+  std::string out;
+  for (const Expression& part : expression.parts) out += (out.empty() ? "" : " ") + print_part(part, Kind::name);
+  return out;
 }
 
 std::string print_call(const Expression& expression) {
@@ -176,36 +156,16 @@ std::string print_header(const Block& block) {
 
 }  // namespace
 
-std::string print(const Size& size) {
-  switch (size.kind) {
-    case Size::Kind::number:
-      return fmt::format("{}", size.number);
-    case Size::Kind::name:
-      return size.name;
-    default:
-      break;
+std::string print(const Formula& formula) {
+  if (formula.kind == formula::Kind::number) return fmt::format("{}", formula.number);
+  if (formula.kind == formula::Kind::name) return formula.word;
+  std::string out;
+  for (const Formula& part : formula.parts) {
+    const std::string_view sign = formula::sign_of(part.by).text;
+    out += formula.kind == formula::Kind::comparison && !sign.empty() ? fmt::format(" {} ", sign) : std::string(sign);
+    out += part.kind < formula.kind ? print(part) : "(" + print(part) + ")";
   }
-  const bool product = size.kind == Size::Kind::multiply || size.kind == Size::Kind::divide;
-  const auto is_sum = [](const Size& part) {
-    return part.kind == Size::Kind::add || part.kind == Size::Kind::subtract;
-  };
-  const auto is_leaf = [](const Size& part) {
-    return part.kind == Size::Kind::number || part.kind == Size::Kind::name;
-  };
-  const std::string left = print(size.parts[0]);
-  const std::string right = print(size.parts[1]);
-  const bool close_left = product && is_sum(size.parts[0]);
-  const bool close_right = product ? !is_leaf(size.parts[1]) : is_sum(size.parts[1]);
-  const char sign = size.kind == Size::Kind::add        ? '+'
-                    : size.kind == Size::Kind::subtract ? '-'
-                    : size.kind == Size::Kind::multiply ? '*'
-                                                        : '/';
-  return fmt::format("{}{}{}", close_left ? "(" + left + ")" : left, sign, close_right ? "(" + right + ")" : right);
-}
-
-std::string print(const Condition& condition) {
-  if (condition.comparison.empty()) return print(condition.left);
-  return print(condition.left) + " " + condition.comparison + " " + print(condition.right);
+  return out;
 }
 
 std::string print(const Expression& expression) {

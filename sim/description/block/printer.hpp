@@ -11,7 +11,6 @@ namespace mirfak::block {
 std::string print(std::span<const Block> blocks);
 std::string print(const Statement& statement, int level);
 std::string print(const Expression& expression);
-std::string print(const Size& size);
-std::string print(const Condition& condition);
+std::string print(const Formula& formula);  // sizes and conditions
 
 }  // namespace mirfak::block

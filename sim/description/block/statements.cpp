@@ -345,8 +345,9 @@ Sizes complete_sizes(const Definition& definition, const Sizes& stated, const Lo
   for (const Given& given : definition.block->given) {
     if (!given.block.empty() || sizes.has(given.name)) continue;
     if (!given.size) {
-      definition.source().fail(
-          given.place, fmt::format("the size '{}' of the block {} is not stated", given.name, definition.block->name),
+      definition.source().fail_at(
+          given.place.offset,
+          fmt::format("the size '{}' of the block {} is not stated", given.name, definition.block->name),
           fmt::format("--set {0}=..., or {0}: in the model file", given.name));
     }
     sizes.set(given.name, sizes.evaluate(*given.size));

@@ -1,7 +1,7 @@
 // The syntax tree of the text of a block. The forms are those of the README's page.
 #pragma once
 
-#include "block/place.hpp"
+#include "formula/formula.hpp"
 
 #include <optional>
 #include <string>
@@ -9,26 +9,11 @@
 
 namespace mirfak::block {
 
-// A size: heads / kv_heads, 2 * hidden, 128. A quotient that is the extent of an axis must be exact.
-struct Size {
-  enum class Kind { number, name, add, subtract, multiply, divide };
-  Kind kind = Kind::number;
-  Place place;
-  double number = 0;
-  std::string name;
-  std::vector<Size> parts;  // two operands of an operation
-
-  friend bool operator==(const Size&, const Size&) = default;
-};
-
-// A condition: bias, kv_heads < heads. A size alone holds unless it is 0.
-struct Condition {
-  Size left;
-  std::string comparison;  // one of == != < <= > >=; "": only `left` is given
-  Size right;
-
-  friend bool operator==(const Condition&, const Condition&) = default;
-};
+// Sizes are formulas: heads / kv_heads, 2 * hidden, 128. A quotient that is the extent of an axis must be exact. So are
+// conditions: bias, kv_heads < heads. A size alone holds unless it is 0.
+using formula::Formula;
+using formula::Place;
+using formula::Token;
 
 struct Label {
   std::string name;  // with primes: "s'"
@@ -60,7 +45,7 @@ struct Item {
   Place place;
   std::vector<Label> labels;
   std::string option;  // causal=1, window=w; "": a value without a name
-  std::optional<Size> value;
+  std::optional<Formula> value;
 
   friend bool operator==(const Item&, const Item&) = default;
 };
@@ -68,7 +53,7 @@ struct Item {
 struct NamedSize {
   std::string name;
   Place place;
-  Size value;
+  Formula value;
   friend bool operator==(const NamedSize&, const NamedSize&) = default;
 };
 
@@ -79,16 +64,14 @@ struct Expression {
     call,         // softmax(x; s')
     use,          // use mlp(x, ffn=f)
     contraction,  // x[b s h] w[h f]
-    add,
-    subtract,
-    multiply,
-    divide,
+    operation,    // x + y, x - y, x * y, x / y
     negate,
   };
   Kind kind{};
   Place place;
   std::string name;  // name of a tensor, an operator or a block
   double number = 0;
+  formula::Operation by{};  // for an operation
   std::vector<Expression> parts;
   std::vector<Index> indices;  // for a tensor: its axes in this use; empty: as it is defined
   std::vector<Item> items;     // for a call: items left of an arrow, or all items if there is no arrow
@@ -124,14 +107,14 @@ struct Parameter {
   bool frozen = false;
   std::vector<TagName> tags;
   std::string tied_to;  // "embed.table": the parameter of another block that this parameter is identical with
-  std::optional<Condition> when;
+  std::optional<Formula> when;
 
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
 struct AxisLine {
   Label label;
-  Size size;
+  Formula size;
   std::vector<TagName> tags;  // @tensor: the parallelism that divides the axis
   friend bool operator==(const AxisLine&, const AxisLine&) = default;
 };
@@ -154,11 +137,11 @@ struct Statement {
   std::vector<AxisLine> axes;
   std::vector<Declaration> tensors;  // inputs; for a definition its left side
   std::vector<Parameter> parameters;
-  Expression expression;               // for a definition
-  std::vector<TagName> tags;           // for a definition and for adapt; for outputs their names
-  std::optional<Condition> condition;  // for when
-  std::optional<Size> count;           // for repeat; for adapt the rank
-  std::string carried;                 // repeat with carried = from
+  Expression expression;             // for a definition
+  std::vector<TagName> tags;         // for a definition and for adapt; for outputs their names
+  std::optional<Formula> condition;  // for when
+  std::optional<Formula> count;      // for repeat; for adapt the rank
+  std::string carried;               // repeat with carried = from
   Place carried_place;
   std::string from;
   Place from_place;
@@ -172,7 +155,7 @@ struct Statement {
 struct Given {
   std::string name;
   Place place;
-  std::optional<Size> size;
+  std::optional<Formula> size;
   std::string block;  // block mlp = gated_mlp: the block used by default
 
   friend bool operator==(const Given&, const Given&) = default;

@@ -8,23 +8,25 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
+#include <string_view>
 
 namespace mirfak::block {
 
 namespace {
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+using formula::Token;
+
+constexpr std::array<std::string_view, 21> kMarks = {"->", "==", "!=", "<=", ">=", "[", "]", "(", ")", ",", ";",
+                                                     ":",  "=",  "+",  "-",  "*",  "/", "@", "<", ">", "."};
 
 class Lexer {
  public:
-  explicit Lexer(const Source& source) : source_(source), text_(source.text()) {}
+  explicit Lexer(const Node& source) : source_(source), text_(source.value().scalar) {}
 
   std::vector<Token> run() {
     while (at_ < text_.size()) read_line();
     while (columns_.size() > 1) close();
-    add(Token::Kind::end, text_.size(), 0);
+    add(Token::Kind::end, text_.size());
     return std::move(tokens_);
   }
 
@@ -38,7 +40,7 @@ class Lexer {
     place_line(column);
     while (!at_line_end()) read_token();
     skip_line();
-    if (!tokens_.empty()) add(Token::Kind::newline, last_end_, 0);
+    if (!tokens_.empty()) add(Token::Kind::newline, last_end_);
   }
 
   bool at_line_end() const {
@@ -62,7 +64,7 @@ class Lexer {
         return;
       }
       columns_.push_back(column);
-      return add(Token::Kind::indent, at_, 0);
+      return add(Token::Kind::indent, at_);
     }
     while (columns_.size() > 1 && column < columns_.back()) close();
     if (column != columns_.back()) {
@@ -72,68 +74,33 @@ class Lexer {
 
   void close() {
     columns_.pop_back();
-    add(Token::Kind::dedent, last_end_, 0);
+    add(Token::Kind::dedent, last_end_);
   }
 
   void read_token() {
-    const std::size_t begin = at_;
     if (text_[at_] == ' ' || text_[at_] == '\t') {
       ++at_;
       return;
     }
-    if (is_letter(text_[at_])) {
-      while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-      while (at_ < text_.size() && text_[at_] == '\'') ++at_;
-      return add(Token::Kind::name, begin, at_ - begin);
+    tokens_.push_back(formula::read_token(source_, at_, {kMarks}));
+    Token& token = tokens_.back();
+    if (token.kind == Token::Kind::end) {
+      fail(fmt::format("'{}' has no meaning here", excerpt(text_.substr(at_, 1))),
+           "expected names, numbers, brackets, + - * / = ; : , @ or ->");
     }
-    if (is_digit(text_[at_])) return read_number(begin);
-    constexpr std::array<std::string_view, 20> marks = {"->", "==", "!=", "<=", ">=", "[", "]", "(", ")", ",",
-                                                        ";",  ":",  "=",  "+",  "-",  "*", "/", "@", "<", ">"};
-    const std::string_view rest = std::string_view(text_).substr(at_);
-    for (const std::string_view mark : marks) {
-      if (!rest.starts_with(mark)) continue;
-      at_ += mark.size();
-      return add(Token::Kind::mark, begin, mark.size());
-    }
-    if (text_[at_] == '.') {
-      ++at_;
-      return add(Token::Kind::mark, begin, 1);
-    }
-    fail(fmt::format("'{}' has no meaning here", excerpt(rest.substr(0, 1))),
-         "expected names, numbers, brackets, + - * / = ; : , @ or ->");
+    token.touches = token.place.offset > 0 && token.place.offset == last_end_;
+    last_end_ = at_;
   }
 
-  void read_number(std::size_t begin) {
-    const auto digits = [&] {
-      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-    };
-    digits();
-    if (at_ + 1 < text_.size() && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
-      ++at_;
-      digits();
-    }
-    if (at_ < text_.size() && text_[at_] == 'e') {
-      std::size_t digit = at_ + 1;
-      if (digit < text_.size() && (text_[digit] == '-' || text_[digit] == '+')) ++digit;
-      if (digit < text_.size() && is_digit(text_[digit])) {
-        at_ = digit;
-        digits();
-      }
-    }
-    add(Token::Kind::number, begin, at_ - begin);
-  }
-
-  void add(Token::Kind kind, std::size_t offset, std::size_t length) {
-    const bool touches = offset > 0 && offset == last_end_;
-    tokens_.push_back({kind, std::string_view(text_).substr(offset, length), {offset}, touches});
-    if (length > 0) last_end_ = offset + length;
+  void add(Token::Kind kind, std::size_t offset) {
+    tokens_.push_back({kind, {}, {offset}, 0, offset > 0 && offset == last_end_});
   }
 
   [[noreturn]] void fail(std::string message, std::string hint) const {
-    source_.fail({at_}, std::move(message), std::move(hint));
+    source_.fail_at(at_, std::move(message), std::move(hint));
   }
 
-  const Source& source_;
+  const Node& source_;
   const std::string& text_;
   std::size_t at_ = 0;
   std::size_t last_end_ = 0;
@@ -143,6 +110,6 @@ class Lexer {
 
 }  // namespace
 
-std::vector<Token> tokens_of(const Source& source) { return Lexer(source).run(); }
+std::vector<formula::Token> tokens_of(const Node& source) { return Lexer(source).run(); }
 
 }  // namespace mirfak::block

@@ -109,13 +109,12 @@ class SequenceReader {
   }
 
   void read_size(ModelBlock& item, const std::string& name, const Node& node) const {
-    const block::Source source(node);
-    const block::Size size = block::parse_size(source);
+    const block::Formula size = block::parse_size(node);
     block::Sizes known = model_.sizes;
     known["batch"] = 1;
     known["sequence"] = static_cast<double>(model_.max_sequence);
-    block::SizeValues(source, known).evaluate(size);  // fails for names that it does not know
-    item.formulas.push_back({name, size});
+    block::SizeValues(node, known).evaluate(size);  // fails for names that it does not know
+    item.formulas.push_back({name, {}, size});
   }
 
   // Checks that the streams that a block reads leave the block before it: the first stream by its place, others by
@@ -205,7 +204,9 @@ class SequenceReader {
     std::set<std::string> taken;
     for (const ModelBlock& item : model_.blocks) {
       taken.insert(item.definition->sizes.begin(), item.definition->sizes.end());
-      for (const SizeFormula& formula : item.formulas) formula.names(taken);
+      for (const block::NamedSize& stated : item.formulas) {
+        formula::for_each_name(stated.value, [&](const block::Formula& name) { taken.insert(name.word); });
+      }
     }
     for (const auto& [name, value] : model_.sizes) {
       if (taken.contains(name)) continue;
@@ -314,21 +315,8 @@ block::Sizes sizes_of_block(const ModelSpec& model, const ModelBlock& item, std:
         name == "batch" || name == "sequence" || std::find(names.begin(), names.end(), name) != names.end();
     if (taken) out.try_emplace(name, value);
   }
-  for (const SizeFormula& formula : item.formulas) out[formula.name] = formula.evaluate(known);
+  for (const block::NamedSize& stated : item.formulas) out[stated.name] = block::value_of(stated.value, known);
   return block::complete_sizes(*item.definition, out, {});
-}
-
-double SizeFormula::evaluate(const block::Sizes& known) const {
-  if (size.kind == block::Size::Kind::number) return size.number;
-  if (size.kind == block::Size::Kind::name) return known.find(size.name)->second;
-  const double left = SizeFormula{name, size.parts[0]}.evaluate(known);
-  const double right = SizeFormula{name, size.parts[1]}.evaluate(known);
-  return block::combined(size.kind, left, right);
-}
-
-void SizeFormula::names(std::set<std::string>& out) const {
-  if (size.kind == block::Size::Kind::name) out.insert(size.name);
-  for (const block::Size& part : size.parts) SizeFormula{name, part}.names(out);
 }
 
 ModelSpec read_model_of_blocks(Mapping& in, const std::filesystem::path& folder) {

@@ -58,24 +58,15 @@ struct Head {
 
 struct TransformerBlocks;
 
-// A size of a block that follows from other sizes: sequence / 4.
-struct SizeFormula {
-  std::string name;
-  block::Size size;
-
-  double evaluate(const block::Sizes& known) const;  // `known` must contain all names
-  void names(std::set<std::string>& out) const;
-};
-
 // One block of a model that states its blocks, repeated `count` times.
 struct ModelBlock {
   std::string name;  // name in the file: "t5.decoder", "./my_block.yaml"
   std::int64_t count = 1;
   std::size_t kind = 0;  // index of the first equal block in ModelSpec::blocks
   block::DefinitionPointer definition;
-  std::vector<SizeFormula> formulas;  // stated for this block alone; override sizes of the model, batch, sequence
-  double parameters = 0;              // parameters of one repetition, with the sizes of the file
-  double active_parameters = 0;       // parameters of one repetition that a token meets
+  std::vector<block::NamedSize> formulas;  // stated for this block alone; override sizes of the model, batch, sequence
+  double parameters = 0;                   // parameters of one repetition, with the sizes of the file
+  double active_parameters = 0;            // parameters of one repetition that a token meets
 };
 
 // An axis that strategies may divide.

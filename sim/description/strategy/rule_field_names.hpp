@@ -11,23 +11,10 @@
 namespace mirfak {
 
 // Names of the fields that are derived from the fields of a strategy and from the job, in their order.
-inline constexpr std::array<std::string_view, kDerivedRuleFields> kDerivedRuleFieldNames = {"gpus",
-                                                                                            "gpus_per_node",
-                                                                                            "microbatches",
-                                                                                            "replicas",
-                                                                                            "first_stage_layers",
-                                                                                            "last_stage_layers",
-                                                                                            "most_stage_layers",
-                                                                                            "layers",
-                                                                                            "hidden",
-                                                                                            "heads",
-                                                                                            "kv_heads",
-                                                                                            "head_dim",
-                                                                                            "ffn",
-                                                                                            "vocab",
-                                                                                            "experts",
-                                                                                            "global_batch",
-                                                                                            "sequence_length"};
+inline constexpr std::array<std::string_view, kDerivedRuleFields> kDerivedRuleFieldNames = {
+    {"gpus", "gpus_per_node", "microbatches", "replicas", "first_stage_layers", "last_stage_layers",
+     "most_stage_layers", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts",
+     "global_batch", "sequence_length"}};
 
 constexpr std::optional<std::size_t> place_of_rule_field(std::string_view name) {
   std::optional<std::size_t> found;

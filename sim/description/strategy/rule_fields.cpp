@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -60,10 +61,10 @@ double max_layers_of_stages(Input in) {
 }
 
 template <typename T>
-constexpr RuleType kTypeOf = std::is_same_v<T, bool>        ? RuleType::truth
-                             : std::is_same_v<T, ModuleSet> ? RuleType::modules
-                             : std::is_enum_v<T>            ? RuleType::choice
-                                                            : RuleType::number;
+constexpr formula::Type kTypeOf = std::is_same_v<T, bool>        ? formula::Type::truth
+                                  : std::is_same_v<T, ModuleSet> ? formula::Type::set
+                                  : std::is_enum_v<T>            ? formula::Type::choice
+                                                                 : formula::Type::number;
 
 template <typename Names>
 RuleFieldSet set_of(const Names& names) {
@@ -72,14 +73,6 @@ RuleFieldSet set_of(const Names& names) {
     if (!name.empty()) set.set(*place_of_rule_field(name));
   }
   return set;
-}
-
-template <typename Field>
-RuleFieldInfo info_of_field(const Field& of, std::size_t place) {
-  using T = typename Field::Type;
-  RuleFieldSet sources = set_of(of.decided_by);
-  sources.set(place);
-  return {of.key, of.sentence, kTypeOf<T>, of.names, sources, !std::is_same_v<T, double>};
 }
 
 // Derived field, in the order of kDerivedRuleFieldNames.
@@ -118,18 +111,19 @@ constexpr std::array<Derived, kDerivedRuleFields> kDerived = {{
     {"tokens of a sequence", [](Input in, int) { return number(in.training.sequence_length); }},
 }};
 
-std::vector<RuleFieldInfo> make_table() {
-  std::vector<RuleFieldInfo> out;
-  for_each_strategy_field([&](const auto& of) {
-    if (out.size() < kStrategyRuleFields) out.push_back(info_of_field(of, out.size()));
-  });
-  out[static_cast<std::size_t>(rule_field("recompute_layers"))].sources |=
-      set_of(std::array<std::string_view, 3>{"recompute", "pipeline", "virtual_pipeline"});
-  for (std::size_t i = 0; i < kDerived.size(); ++i) {
-    out.push_back(
-        {kDerivedRuleFieldNames[i], kDerived[i].sentence, RuleType::number, nullptr, set_of(kDerived[i].sources)});
-  }
-  return out;
+// The fields that must be known for each field; empty: it is known with the job.
+const std::vector<RuleFieldSet>& sources_of_fields() {
+  static const std::vector<RuleFieldSet> made = [] {
+    std::vector<RuleFieldSet> out;
+    for_each_strategy_field([&](const auto& of) {
+      if (out.size() < kStrategyRuleFields) out.push_back(set_of(of.decided_by).set(out.size()));
+    });
+    out[static_cast<std::size_t>(rule_field("recompute_layers"))] |=
+        set_of(std::array<std::string_view, 3>{"recompute", "pipeline", "virtual_pipeline"});
+    for (const Derived& derived : kDerived) out.push_back(set_of(derived.sources));
+    return out;
+  }();
+  return made;
 }
 
 template <std::size_t... indices>
@@ -139,12 +133,35 @@ void read_strategy_fields(RuleFields& fields, const Strategy& strategy, std::ind
 
 }  // namespace
 
-std::span<const RuleFieldInfo> rule_fields() {
-  static const std::vector<RuleFieldInfo> table = make_table();
-  return table;
+std::span<const formula::Name> rule_fields() {
+  static const std::vector<formula::Name> made = [] {
+    std::vector<formula::Name> out;
+    for_each_strategy_field([&](const auto& of) {
+      using T = typename std::remove_cvref_t<decltype(of)>::Type;
+      if (out.size() == kStrategyRuleFields) return;
+      out.push_back({of.key, of.sentence, kTypeOf<T>, of.names, !std::is_same_v<T, double>});
+    });
+    for (std::size_t i = 0; i < kDerived.size(); ++i) {
+      out.push_back({kDerivedRuleFieldNames[i], kDerived[i].sentence});
+    }
+    return out;
+  }();
+  return made;
 }
 
-const RuleFieldInfo& info_of(RuleField field) { return rule_fields()[static_cast<std::size_t>(field)]; }
+const formula::Name& info_of(RuleField field) { return rule_fields()[static_cast<std::size_t>(field)]; }
+
+formula::Condition parse_rule(const Node& node) {
+  return formula::Condition::parse(
+      node, {rule_fields(), "rules name the keys of a strategy, and sizes of the model and the job", "tensor <= 8",
+             "tensor <= 8 or recompute == 'full'", " for a strategy of the search"});
+}
+
+RuleFieldSet sources_of(const formula::Condition& rule) {
+  RuleFieldSet out;
+  for (const std::uint16_t named : rule.named()) out |= sources_of_fields()[named];
+  return out;
+}
 
 RuleFields read_rule_fields(const RuleInput& input, int gpus_per_node) {
   RuleFields fields;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "formula/condition.hpp"
 #include "strategy/rules.hpp"
 
 #include <array>
@@ -7,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace mirfak {
 
@@ -22,13 +21,6 @@ inline constexpr std::size_t kDerivedRuleFields = 17;
 inline constexpr std::size_t kRuleFields = kStrategyRuleFields + kDerivedRuleFields;
 using RuleFieldSet = std::bitset<kRuleFields>;
 
-enum class RuleType : std::uint8_t {
-  number,
-  truth,
-  choice,   // index of a value among the names of an enumeration
-  modules,  // a ModuleSet as the bits of a whole number
-};
-
 // Values of all fields: whole numbers below 2^53, except shares.
 class RuleFields {
  public:
@@ -40,20 +32,18 @@ class RuleFields {
   std::array<double, kRuleFields> values_{};
 };
 
-// Field: its name, the type of its values, and the strategy fields that decide it.
-struct RuleFieldInfo {
-  std::string_view name;
-  std::string_view sentence;
-  RuleType type;
-  const std::vector<std::string>& (*names)();  // RuleType::choice and modules: names of the values; else nullptr
-  // Fields of the strategy, and `gpus`, that must be known for this field: the field itself, and the fields that decide
-  // its value if the strategy leaves it out. Empty: known with the job. A layer_split counts as known with
-  // virtual_pipeline.
-  RuleFieldSet sources;
-  bool whole = true;  // RuleType::number: has no fraction
-};
-std::span<const RuleFieldInfo> rule_fields();
-const RuleFieldInfo& info_of(RuleField field);
+// Returns the names of all fields, in the order of RuleField. A choice is an index among the names of an enumeration, a
+// set a ModuleSet as the bits of a whole number.
+std::span<const formula::Name> rule_fields();
+const formula::Name& info_of(RuleField field);
+
+// Reads a rule on strategies. Error(input) at the faulty character of the scalar.
+formula::Condition parse_rule(const Node& node);
+
+// Returns the fields of the strategy, and `gpus`, that must be known before a rule can be evaluated: the fields that it
+// names, and the fields that decide their values if the strategy leaves them out. What is known with the job is not
+// among them. A layer_split counts as known with virtual_pipeline.
+RuleFieldSet sources_of(const formula::Condition& rule);
 
 // Returns the field values of a strategy. A field that the strategy leaves out has its effective value, not 0:
 // microbatch_group is `pipeline`, zero_group all replicas, recompute_layers the layers of the longest chunk (0 if

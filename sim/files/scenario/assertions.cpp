@@ -15,39 +15,39 @@ namespace mirfak {
 
 namespace {
 
-RuleFieldInfo field_of(std::string_view name, const FigureInfo& figure) {
-  return {name, "", figure.truth ? RuleType::truth : RuleType::number, nullptr, {}, figure.whole};
+formula::Name name_of(std::string_view name, const FigureInfo& figure) {
+  return {name, figure.label, figure.truth ? formula::Type::truth : formula::Type::number, nullptr, figure.whole};
 }
 
 // The figures that assertions can name: the figures of an iteration, then the figures of a whole training.
 struct Figures {
   std::size_t of_iteration = 0;
   std::vector<std::string> training_names;
-  std::vector<RuleFieldInfo> fields;
+  std::vector<formula::Name> names;
 };
 
 const Figures& figures() {
   static const Figures made = [] {
     Figures out;
-    for (const IterationFigure& figure : iteration_figures()) out.fields.push_back(field_of(figure.key, figure));
-    out.of_iteration = out.fields.size();
+    for (const IterationFigure& figure : iteration_figures()) out.names.push_back(name_of(figure.key, figure));
+    out.of_iteration = out.names.size();
     for (const TrainingFigure& figure : training_figures()) out.training_names.push_back("train." + figure.key);
     for (std::size_t i = 0; i < out.training_names.size(); ++i) {
-      out.fields.push_back(field_of(out.training_names[i], training_figures()[i]));
+      out.names.push_back(name_of(out.training_names[i], training_figures()[i]));
     }
     return out;
   }();
   return made;
 }
 
-RuleVocabulary result_vocabulary() {
-  return {figures().fields,
+formula::Vocabulary result_vocabulary() {
+  return {figures().names,
           "assertions name the single figures of --format json: of mirfak simulate as they are, of mirfak train behind "
           "'train.'",
-          "iteration_time_s < 20", "iteration_time_s < 20 or fits"};
+          "iteration_time_s < 20", "iteration_time_s < 20 or fits", ""};
 }
 
-bool is_of_training(const RuleExpression& assertion) {
+bool is_of_training(const formula::Condition& assertion) {
   const auto& named = assertion.named();
   return std::any_of(named.begin(), named.end(), [](std::uint16_t field) { return field >= figures().of_iteration; });
 }
@@ -58,18 +58,18 @@ std::vector<double> numbers_of(const std::vector<FigureValue>& values) {
   return out;
 }
 
-void require_known(const RuleExpression& assertion, const std::vector<FigureValue>& values) {
+void require_known(const formula::Condition& assertion, const std::vector<FigureValue>& values) {
   for (const std::uint16_t named : assertion.named()) {
     if (values[named].known) continue;
     fail_input(assertion.where(),
-               fmt::format("assert: '{}': {} is not known of this job", assertion.text(), figures().fields[named].name),
+               fmt::format("assert: '{}': {} is not known of this job", assertion.text(), figures().names[named].name),
                "null in --format json; give what it follows from (a price, training.tokens, cluster.pue), or leave the "
                "assertion out");
   }
 }
 
 // Returns "iteration_time_s is 16.003, 1 (6.7 %) above 15"
-std::string excess_text(const RuleExpression::Comparison& comparison) {
+std::string excess_text(const formula::Condition::Comparison& comparison) {
   const double difference = comparison.left - comparison.right;
   const std::string_view left = std::string_view(comparison.text).substr(0, comparison.text.find_first_of("<>=!"));
   std::string out = fmt::format("{} is {:.6g}", trimmed(left), comparison.left);
@@ -80,9 +80,9 @@ std::string excess_text(const RuleExpression::Comparison& comparison) {
 }
 
 // Returns the text of an assertion's fault: the comparisons that do not hold, or "is false" if all comparisons hold.
-std::string fault_text(const RuleExpression& assertion, const std::vector<double>& numbers) {
+std::string fault_text(const formula::Condition& assertion, const std::vector<double>& numbers) {
   std::string out;
-  for (const RuleExpression::Comparison& comparison : assertion.comparisons(numbers)) {
+  for (const formula::Condition::Comparison& comparison : assertion.comparisons(numbers)) {
     if (!comparison.holds) out += (out.empty() ? "" : "; ") + excess_text(comparison);
   }
   return out.empty() ? "is false" : out;
@@ -115,7 +115,7 @@ void add_training(const Job& job, const TrainingPrediction& prediction, Known& o
   for (const double number : numbers_of(training_values_at(prediction, facility, errors))) out.high.push_back(number);
 }
 
-void check_assertion(const RuleExpression& assertion, const Known& known, AssertionResult& out) {
+void check_assertion(const formula::Condition& assertion, const Known& known, AssertionResult& out) {
   require_known(assertion, known.values);
   const std::vector<double> numbers = numbers_of(known.values);
   const bool holds = assertion.holds(numbers);
@@ -141,10 +141,10 @@ void check_assertion(const RuleExpression& assertion, const Known& known, Assert
 Assertions read_assertions(const Node& node) {
   Assertions out;
   if (node.is_scalar()) {
-    out.push_back(RuleExpression::parse(node, result_vocabulary()));
+    out.push_back(formula::Condition::parse(node, result_vocabulary()));
     return out;
   }
-  for (const Node& item : node.as_items()) out.push_back(RuleExpression::parse(item, result_vocabulary()));
+  for (const Node& item : node.as_items()) out.push_back(formula::Condition::parse(item, result_vocabulary()));
   return out;
 }
 
@@ -152,7 +152,7 @@ AssertionResult check_assertions(const Assertions& assertions, const Job& job, c
   AssertionResult out;
   if (assertions.empty()) return out;
   const Known known = known_of(job, result);
-  for (const RuleExpression& assertion : assertions) {
+  for (const formula::Condition& assertion : assertions) {
     if (is_of_training(assertion)) {
       out.notes.push_back(
           fmt::format("{}: assert: '{}' is not checked: it is of a whole training, which mirfak train "
@@ -170,7 +170,7 @@ AssertionResult check_assertions(const Assertions& assertions, const Job& job, c
   if (assertions.empty()) return out;
   Known known = known_of(job, prediction.iteration);
   add_training(job, prediction, known);
-  for (const RuleExpression& assertion : assertions) check_assertion(assertion, known, out);
+  for (const formula::Condition& assertion : assertions) check_assertion(assertion, known, out);
   return out;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "formula/condition.hpp"
 #include "program/job.hpp"
 #include "simulation/iteration.hpp"
-#include "strategy/rule_expression.hpp"
 #include "training/prediction.hpp"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace mirfak {
 // single figures of an iteration by their keys in JSON (iteration_figures): "iteration_time_s < 20", "fits", "mfu > 0.4
 // and memory_headroom > 0.05", and the figures of a whole training after "train." (training_figures): "train.goodput >
 // 0.9".
-using Assertions = std::vector<RuleExpression>;
+using Assertions = std::vector<formula::Condition>;
 
 // Reads one condition, or a list of conditions. Error(input) at the faulty character, with the nearest name.
 Assertions read_assertions(const Node& node);

@@ -91,7 +91,7 @@ double read_headroom(Mapping& section, double otherwise) {
 void read_rules(Mapping& section, SearchSpec& spec) {
   const std::optional<Node> rules = section.find("rules");
   if (!rules) return;
-  for (const Node& rule : rules->as_items()) spec.rules.push_back(RuleExpression::parse(rule));
+  for (const Node& rule : rules->as_items()) spec.rules.push_back(parse_rule(rule));
 }
 
 const std::vector<std::string>& stages_names() {
@@ -142,9 +142,9 @@ void fix(const SearchDimension& dimension, const Node& place, double value, bool
   dimension.assign(space, {value});
 }
 
-RuleExpression rule_of(const std::string& text) {
+formula::Condition rule_of(const std::string& text) {
   const Document document = Document::from_text(quoted_yaml(text), "strategy");
-  return RuleExpression::parse(Node(document));
+  return parse_rule(Node(document));
 }
 
 }  // namespace
@@ -253,7 +253,7 @@ std::string search_yaml(const SearchSection& search) {
   };
   const auto limit = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string("null"); };
   std::vector<std::string> rules;
-  for (const RuleExpression& rule : spec.rules) rules.push_back(quoted_yaml(rule.text()));
+  for (const formula::Condition& rule : spec.rules) rules.push_back(quoted_yaml(rule.text()));
   line("  ", "objective", search_objective_names()[static_cast<std::size_t>(spec.objective)]);
   line("  ", "top", spec.top);
   line("  ", "nodes", nodes_names()[spec.any_count ? 1 : 0]);

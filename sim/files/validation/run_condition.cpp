@@ -1,5 +1,6 @@
 #include "validation/run_condition.hpp"
 
+#include "formula/evaluate.hpp"
 #include "validation/value_template.hpp"
 
 #include <algorithm>
@@ -13,19 +14,6 @@ std::optional<std::string> count_of(const RunReading& reading, std::string_view 
   if ((!replicas && name != "data") || reading.data() == 0) return std::nullopt;
   const std::int64_t context = reading.whole_number("strategy.context").value_or(1);
   return std::to_string(reading.data() * (replicas ? context : 1));
-}
-
-bool compares(Predicate::Kind kind, double left, double right) {
-  switch (kind) {
-    case Predicate::Kind::less:
-      return left < right;
-    case Predicate::Kind::less_equal:
-      return left <= right;
-    case Predicate::Kind::greater:
-      return left > right;
-    default:
-      return left >= right;
-  }
 }
 
 bool holds(const Predicate& predicate, const RunReading& reading) {
@@ -47,14 +35,14 @@ bool holds(const Predicate& predicate, const RunReading& reading) {
     });
   }
   const std::optional<std::string> bound = filled_in(predicate.bound, lookup);
-  if (predicate.kind == Kind::not_words) {
+  if (predicate.by == formula::Operation::not_equal) {
     return bound && std::none_of(words.begin(), words.end(),
                                  [&](const std::string& word) { return lower_case(word) == lower_case(*bound); });
   }
   if (words.empty() || !bound) return false;
   const std::optional<double> left = number_of(words.front());
   const std::optional<double> right = number_of(*bound);
-  return left && right && compares(predicate.kind, *left, *right);
+  return left && right && formula::compared(predicate.by, *left, *right);
 }
 
 }  // namespace

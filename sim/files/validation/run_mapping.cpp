@@ -159,14 +159,13 @@ Predicate MappingReader::read_predicate(const std::string& name, const Node& nod
     out.kind = text == "open" ? Kind::open : Kind::stated;
     return out;
   }
-  constexpr std::array<std::pair<std::string_view, Kind>, 5> kSigns = {{{"!= ", Kind::not_words},
-                                                                        {"<= ", Kind::less_equal},
-                                                                        {">= ", Kind::greater_equal},
-                                                                        {"< ", Kind::less},
-                                                                        {"> ", Kind::greater}}};
-  for (const auto& [sign, kind] : kSigns) {
+  using formula::Operation;
+  for (const Operation by :
+       {Operation::not_equal, Operation::less_equal, Operation::greater_equal, Operation::less, Operation::greater}) {
+    const std::string sign = fmt::format("{} ", formula::sign_of(by).text);
     if (!text.starts_with(sign)) continue;
-    out.kind = kind;
+    out.kind = Kind::comparison;
+    out.by = by;
     out.bound = text.substr(sign.size());
     check_template(node, {});
     return out;

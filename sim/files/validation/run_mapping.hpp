@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "formula/formula.hpp"
 #include "validation/word_pattern.hpp"
 
 #include <filesystem>
@@ -24,11 +25,12 @@ struct KeyValue {
 // A condition on a column or key: `gpu: [H100*, H200]`: one of the words; `pp: "> 1"`; `recompute: open` (not stated),
 // `stated`. For a column whose cells hold several words, one of them has to match; with `!=` none.
 struct Predicate {
-  enum class Kind { words, not_words, less, less_equal, greater, greater_equal, open, stated };
+  enum class Kind { words, comparison, open, stated };
   std::string name;  // a column, or a key
   Kind kind = Kind::words;
   std::vector<WordPattern> words;
-  std::string bound;  // bound of a comparison: a number, or a template
+  formula::Operation by{};  // for a comparison: <, <=, >, >=, or != for words
+  std::string bound;        // bound of a comparison: a number, or a template
   Location where;
 };
 using Condition = std::vector<Predicate>;  // all of them hold

@@ -168,7 +168,7 @@ bool may_run(const Job& job, const SearchSpec& spec, const Strategy& strategy) {
   if (spec.rules.empty()) return true;
   const RuleFields fields = read_rule_fields(input, job.cluster.groups().front().hardware.spec.gpus);
   return std::all_of(spec.rules.begin(), spec.rules.end(),
-                     [&](const RuleExpression& rule) { return rule.holds(fields); });
+                     [&](const formula::Condition& rule) { return rule.holds(fields.values()); });
 }
 
 std::vector<Strategy> neighbours(const Job& job, const SearchSpec& spec, const Strategy& strategy) {

@@ -28,17 +28,18 @@ int gpus_per_node(const Cluster& cluster) {
 
 }  // namespace
 
-RuleFilter::RuleFilter(const Job& job, const std::vector<RuleExpression>& rules) : job_(job) {
+RuleFilter::RuleFilter(const Job& job, const std::vector<formula::Condition>& rules) : job_(job) {
   const RuleFieldSet open = open_fields();
-  for (const RuleExpression& rule : rules) ((rule.sources() & open).none() ? early_ : late_).push_back(&rule);
+  for (const formula::Condition& rule : rules) ((sources_of(rule) & open).none() ? early_ : late_).push_back(&rule);
 }
 
-bool RuleFilter::hold(const std::vector<const RuleExpression*>& rules, const Strategy& strategy,
+bool RuleFilter::hold(const std::vector<const formula::Condition*>& rules, const Strategy& strategy,
                       const Cluster& cluster) const {
   if (rules.empty()) return true;
   const RuleFields fields =
       read_rule_fields({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, gpus_per_node(cluster));
-  return std::all_of(rules.begin(), rules.end(), [&](const RuleExpression* rule) { return rule->holds(fields); });
+  return std::all_of(rules.begin(), rules.end(),
+                     [&](const formula::Condition* rule) { return rule->holds(fields.values()); });
 }
 
 bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster) const {

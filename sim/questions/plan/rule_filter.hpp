@@ -10,7 +10,7 @@ namespace mirfak {
 // tree as the fields that it reads are known.
 class RuleFilter {
  public:
-  RuleFilter(const Job& job, const std::vector<RuleExpression>& rules);
+  RuleFilter(const Job& job, const std::vector<formula::Condition>& rules);
 
   // Returns false if layout and blocks break a rule, whatever the split of layers and the state.
   bool allows_branch(const Strategy& strategy, const Cluster& cluster) const;
@@ -18,11 +18,12 @@ class RuleFilter {
   bool allows(const Strategy& strategy, const Cluster& cluster) const;
 
  private:
-  bool hold(const std::vector<const RuleExpression*>& rules, const Strategy& strategy, const Cluster& cluster) const;
+  bool hold(const std::vector<const formula::Condition*>& rules, const Strategy& strategy,
+            const Cluster& cluster) const;
 
   const Job& job_;
-  std::vector<const RuleExpression*> early_;
-  std::vector<const RuleExpression*> late_;
+  std::vector<const formula::Condition*> early_;
+  std::vector<const formula::Condition*> late_;
 };
 
 }  // namespace mirfak

@@ -2,7 +2,7 @@
 
 #include "plan/strategy_space.hpp"
 #include "program/job.hpp"
-#include "strategy/rule_expression.hpp"
+#include "strategy/rule_fields.hpp"
 #include "training/expected_finish.hpp"
 
 #include <cstddef>
@@ -22,7 +22,7 @@ const std::vector<std::string>& search_objective_names();  // in the order of th
 // Goal of a search and the space that it looks through.
 struct SearchSpec {
   StrategySpace space;
-  std::vector<RuleExpression> rules;  // rules of the user, in addition to strategy/rules.hpp
+  std::vector<formula::Condition> rules;  // rules of the user, in addition to strategy/rules.hpp
   SearchObjective objective = SearchObjective::time;
   // Expected end of a training on these nodes; only for the objective `finish`.
   std::function<ExpectedFinish(const Cluster&)> finish;
