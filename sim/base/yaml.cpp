@@ -371,8 +371,8 @@ std::string emit_flow_yaml(const Value& value) { return Writer(true).write(value
 std::string quoted_yaml(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    if (c == '"' || c == '\\' || c == '\n') out += '\\';
+    out += c == '\n' ? 'n' : c;
   }
   return out + "\"";
 }

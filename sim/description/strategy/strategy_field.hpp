@@ -46,58 +46,22 @@ struct StrategyField {
   bool in_blocks = true;                                 // blocks are sharded or priced by the field
   ChosenBySearch chosen = {};
 
-  constexpr StrategyField between(double least, double most) const {
-    StrategyField out = *this;
-    out.minimum = least;
-    out.maximum = most;
-    return out;
-  }
-  constexpr StrategyField among(const std::vector<std::string>& (*values)()) const {
-    StrategyField out = *this;
-    out.names = values;
-    return out;
-  }
+  constexpr StrategyField& between(double least, double most) { return minimum = least, maximum = most, *this; }
+  constexpr StrategyField& among(const std::vector<std::string>& (*values)()) { return names = values, *this; }
   // Sets a default that is not a value of the key; `text` states the effective value.
-  constexpr StrategyField or_else(std::string_view text) const {
-    StrategyField out = *this;
-    out.default_text = text;
-    out.optional = true;
-    return out;
-  }
-  constexpr StrategyField or_none() const {
-    StrategyField out = or_else("none");
-    out.may_be_null = true;
-    return out;
-  }
+  constexpr StrategyField& or_else(std::string_view text) { return default_text = text, optional = true, *this; }
+  constexpr StrategyField& or_none() { return may_be_null = true, or_else("none"); }
   // Sets a default that other fields, or the number of GPUs, decide.
-  constexpr StrategyField completed(std::string_view text, T (*by)(const Strategy&, int gpus)) const {
-    StrategyField out = *this;
-    out.default_text = text;
-    out.completion = by;
-    return out;
+  constexpr StrategyField& completed(std::string_view text, T (*by)(const Strategy&, int gpus)) {
+    return default_text = text, completion = by, *this;
   }
-  constexpr StrategyField holding(double (*value)(const Strategy&), std::string_view first,
-                                  std::string_view second = {}, std::string_view third = {}) const {
-    StrategyField out = *this;
-    out.effective = value;
-    out.decided_by = {first, second, third};
-    return out;
+  constexpr StrategyField& holding(double (*value)(const Strategy&), std::string_view first,
+                                   std::string_view second = {}, std::string_view third = {}) {
+    return effective = value, decided_by = {first, second, third}, *this;
   }
-  constexpr StrategyField only_if(bool (*condition)(const Strategy&)) const {
-    StrategyField out = *this;
-    out.means_something = condition;
-    return out;
-  }
-  constexpr StrategyField not_in_blocks() const {
-    StrategyField out = *this;
-    out.in_blocks = false;
-    return out;
-  }
-  constexpr StrategyField chosen_by_search(ChosenBySearch why) const {
-    StrategyField out = *this;
-    out.chosen = why;
-    return out;
-  }
+  constexpr StrategyField& only_if(bool (*condition)(const Strategy&)) { return means_something = condition, *this; }
+  constexpr StrategyField& not_in_blocks() { return in_blocks = false, *this; }
+  constexpr StrategyField& chosen_by_search(ChosenBySearch why) { return chosen = why, *this; }
 };
 
 template <typename T>

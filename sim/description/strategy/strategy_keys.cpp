@@ -1,9 +1,7 @@
 #include "strategy/strategy_keys.hpp"
 
+#include "base/field_table.hpp"
 #include "strategy/strategy_fields.hpp"
-
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <type_traits>
 #include <utility>
@@ -17,44 +15,39 @@ constexpr const auto& kField = std::get<index>(kStrategyFields);
 template <std::size_t index>
 using FieldType = typename std::remove_cvref_t<decltype(kField<index>)>::Type;
 
-std::string words_of(ModuleSet set, const std::vector<std::string>& names) {
-  std::vector<std::string_view> words;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (set.test(i)) words.push_back(names[i]);
-  }
-  return fmt::format("[{}]", fmt::join(words, ", "));
-}
-
-// Formats stages together with stated layers: "[{layers: 20, tensor: 4, data: 2, expert: 1}, ...]".
-std::string stages_text(const Strategy& strategy) {
-  std::vector<std::string> stages;
+// Returns stages together with stated layers: "[{layers: 20, tensor: 4, data: 2, expert: 1}, ...]".
+Value stages_value(const Strategy& strategy) {
+  Value out = list_value();
   for (std::size_t i = 0; i < strategy.stages.size(); ++i) {
     const StageShape& of = strategy.stages[i];
-    const std::string layers =
-        i < strategy.layer_split.size() ? fmt::format("layers: {}, ", strategy.layer_split[i]) : "";
-    stages.push_back(fmt::format("{{{}tensor: {}, data: {}, expert: {}}}", layers, of.tensor, of.data, of.expert));
+    Value& stage = out.items.emplace_back(mapping_value());
+    if (i < strategy.layer_split.size()) stage.fields.push_back({"layers", scalar_value(strategy.layer_split[i])});
+    stage.fields.push_back({"tensor", scalar_value(of.tensor)});
+    stage.fields.push_back({"data", scalar_value(of.data)});
+    stage.fields.push_back({"expert", scalar_value(of.expert)});
   }
-  return fmt::format("[{}]", fmt::join(stages, ", "));
+  return out;
 }
 
 template <std::size_t index>
-std::string text_of(const Strategy& strategy) {
+Value value_of_field(const Strategy& strategy) {
   using T = FieldType<index>;
-  const T& value = strategy.*kField<index>.member;
+  constexpr const auto& field = kField<index>;
+  const T& value = strategy.*field.member;
   if constexpr (std::is_same_v<T, ModuleSet>) {
-    return words_of(value, kField<index>.names());
+    Value out = list_value();
+    for (std::size_t i = 0; i < kModules; ++i) {
+      if (value.test(i)) out.items.push_back(word_value(field.names()[i]));
+    }
+    return out;
   } else if constexpr (std::is_same_v<T, std::vector<StageShape>>) {
-    return stages_text(strategy);
-  } else if constexpr (kIsList<T>) {
-    return fmt::format("[{}]", fmt::join(value, ", "));
+    return stages_value(strategy);
   } else if constexpr (std::is_same_v<T, ScheduleId>) {
-    return schedule_text(value);
-  } else if constexpr (std::is_enum_v<T>) {
-    return kField<index>.names()[static_cast<std::size_t>(value)];
-  } else if constexpr (kField<index>.effective != nullptr) {
-    return fmt::format("{}", kField<index>.effective(strategy));
+    return word_value(schedule_text(value));
+  } else if constexpr (field.effective != nullptr && std::is_arithmetic_v<T>) {
+    return scalar_value(field.effective(strategy));
   } else {
-    return fmt::format("{}", value);
+    return value_in(value, {field.minimum, field.maximum, field.names});
   }
 }
 
@@ -73,8 +66,8 @@ StrategyKey key_of() {
   const auto& field = kField<index>;
   return {field.key,
           field.sentence,
-          field.default_text.empty() ? text_of<index>(Strategy()) : std::string(field.default_text),
-          text_of<index>,
+          field.default_text.empty() ? line_of(value_of_field<index>(Strategy())) : std::string(field.default_text),
+          value_of_field<index>,
           left_out<index>,
           means_something<index>,
           field.chosen};

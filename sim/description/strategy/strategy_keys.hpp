@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/values.hpp"
 #include "strategy/strategy.hpp"
 #include "strategy/strategy_field.hpp"
 
@@ -15,10 +16,12 @@ struct StrategyKey {
   std::string_view sentence;
   std::string default_text;  // "1", "none", "what is left of the GPUs"
   // Returns the effective value as scenarios write it; for a zero_group that is left out, all replicas.
-  std::string (*text)(const Strategy&);
+  Value (*value)(const Strategy&);
   bool (*left_out)(const Strategy&);         // true if the field has a default that is not a value of the key
   bool (*means_something)(const Strategy&);  // false: written scenarios may leave the field out
   ChosenBySearch chosen;
+
+  std::string text(const Strategy& strategy) const { return line_of(value(strategy)); }
 };
 std::span<const StrategyKey> strategy_keys();
 

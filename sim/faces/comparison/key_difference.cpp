@@ -38,7 +38,7 @@ void flatten(const Value& value, const std::string& key, std::vector<KeyValue>& 
 
 std::vector<KeyValue> keys_of(const Scenario& scenario) {
   std::vector<KeyValue> out;
-  flatten(Document::from_text(scenario.resolved, scenario.name).root(), {}, out);
+  flatten(scenario.completed, {}, out);
   return out;
 }
 

@@ -19,11 +19,7 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 nlohmann::ordered_json strategy_json(const Strategy& strategy) {
-  const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
-  Json out = Json::object();
-  for (const Value::Field& field : document.root().find("strategy")->fields)
-    out[field.key] = document_json(field.value);
-  return out;
+  return document_json(*completed_strategy(strategy).find("strategy"));
 }
 
 namespace {

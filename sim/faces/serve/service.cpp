@@ -35,13 +35,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-// Returns the scenario for the page's form: as it is stated, and with all defaults.
-Json scenario_json(const std::string& text, const Document& document, const std::string& resolved) {
-  return {{"text", text},
-          {"stated", document_json(document.root())},
-          {"resolved", document_json(Document::from_text(resolved, "resolved scenario").root())}};
-}
-
 // Returns the shortage of memory; null if the job fits.
 Json shortage_json(const Simulation& simulation) {
   if (simulation.result.fits) return nullptr;
@@ -159,7 +152,10 @@ HttpAnswer Service::simulated(const std::string& body) const {
     check_cancelled();  // not every part of a simulation checks
     const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
     Json out = Json::object();
-    out["scenario"] = scenario_json(request.text, document, scenario.resolved);
+    // For the page's form: as it is stated, and with all defaults.
+    out["scenario"] = {{"text", request.text},
+                       {"stated", document_json(document.root())},
+                       {"resolved", document_json(scenario.completed)}};
     out["shortage"] = shortage_json(simulation);
     out["broken_assertions"] = asserted.broken.empty() ? Json() : Json(broken_text(asserted));
     add_origin(out, data_hash_);

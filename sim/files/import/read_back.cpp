@@ -47,34 +47,23 @@ std::optional<Figures> figures_of(const Job& job) {
   }
 }
 
-std::string written(const Value& value) {
-  if (value.kind == Value::Kind::scalar) return value.scalar;
-  if (value.kind == Value::Kind::null) return "null";
-  std::string out;
-  for (const Value& item : value.items) out += (out.empty() ? "" : ", ") + written(item);
-  for (const Value::Field& field : value.fields)
-    out += (out.empty() ? "" : ", ") + field.key + ": " + written(field.value);
-  return value.kind == Value::Kind::sequence ? "[" + out + "]" : "{" + out + "}";
-}
-
 // Appends keys that differ in a section of two resolved scenarios: "strategy.zero: 3, read again 1".
-void compare(const std::string& one, const std::string& other, std::vector<std::string>& out) {
-  const Document left = Document::from_text(one, "job");
-  const Document right = Document::from_text(other, "read again");
-  for (const Value::Field& section : left.root().fields) {
-    const Value* again = right.root().find(section.key);
+void compare(const Value& one, const Value& other, std::vector<std::string>& out) {
+  for (const Value::Field& section : one.fields) {
+    const Value* again = other.find(section.key);
     for (const Value::Field& field : section.value.fields) {
       if (field.key == "tokens") continue;  // length of the training
       const Value* found = again == nullptr ? nullptr : again->find(field.key);
-      const std::string value = written(field.value);
-      const std::string instead = found == nullptr ? "not stated" : written(*found);
+      const std::string value = line_of(field.value, false);
+      const std::string instead = found == nullptr ? "not stated" : line_of(*found, false);
       if (value != instead)
         out.push_back(fmt::format("{}.{}: {}, read again {}", section.key, field.key, value, instead));
     }
     if (again == nullptr) continue;
     for (const Value::Field& field : again->fields) {
       if (section.value.find(field.key) == nullptr)
-        out.push_back(fmt::format("{}.{}: not stated, read again {}", section.key, field.key, written(field.value)));
+        out.push_back(
+            fmt::format("{}.{}: not stated, read again {}", section.key, field.key, line_of(field.value, false)));
     }
   }
 }
@@ -112,17 +101,16 @@ void compare_models(const ModelSpec& one, const ModelSpec& other, std::vector<st
 std::vector<std::string> differences(const Job& job, const Job& again) {
   std::vector<std::string> out;
   compare_models(job.model, again.model, out);
-  compare(resolved_training(job.training), resolved_training(again.training), out);
-  compare(resolved_strategy(job.strategy), resolved_strategy(again.strategy), out);
+  compare(completed_training(job.training), completed_training(again.training), out);
+  compare(completed_strategy(job.strategy), completed_strategy(again.strategy), out);
   return out;
 }
 
 // Adds the job's own order of passes to the scenario: it is written in a file next to the options, which does not exist
 // on disk yet.
 Value with_own_schedule(Value root, const Job& job) {
-  const Document own = Document::from_text(resolved_strategy(job.strategy), "job");
-  const Value* strategy = own.root().find("strategy");
-  const Value* schedule = strategy == nullptr ? nullptr : strategy->find("schedule");
+  const Value own = completed_strategy(job.strategy);
+  const Value* schedule = own.find("strategy")->find("schedule");
   for (Value::Field& section : root.fields) {
     if (section.key != "strategy") continue;
     for (Value::Field& field : section.value.fields) {

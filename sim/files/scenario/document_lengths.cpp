@@ -1,7 +1,8 @@
 #include "scenario/document_lengths.hpp"
 
+#include "base/values.hpp"
+
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -25,10 +26,9 @@ std::int64_t read_length(const std::string& key, const Node& at) {
 
 }  // namespace
 
-std::vector<DocumentCount> read_document_lengths(const Node& node) {
-  if (!node.is_mapping()) return {{node.as_integer(1, kLongestDocument), 1}};
+void read_document_lengths(const Node& node, std::vector<DocumentCount>& documents) {
+  if (!node.is_mapping()) return void(documents.push_back({node.as_integer(1, kLongestDocument), 1}));
   Mapping lengths(node);
-  std::vector<DocumentCount> documents;
   for (const std::string& key : lengths.keys()) {
     const Node count = lengths.require(key);
     documents.push_back({read_length(key, count), count.as_number(1e-12, 1e15)});
@@ -37,14 +37,14 @@ std::vector<DocumentCount> read_document_lengths(const Node& node) {
   if (documents.size() > kMaxLengths) node.fail(fmt::format("expected at most {} lengths", kMaxLengths));
   std::sort(documents.begin(), documents.end(),
             [](const DocumentCount& a, const DocumentCount& b) { return a.tokens < b.tokens; });
-  return documents;
 }
 
-std::string document_lengths_yaml(const std::vector<DocumentCount>& documents) {
-  std::vector<std::string> lengths;
-  lengths.reserve(documents.size());
-  for (const DocumentCount& of : documents) lengths.push_back(fmt::format("{}: {}", of.tokens, of.count));
-  return fmt::format("  document_lengths: {{{}}}\n", fmt::join(lengths, ", "));
+Value document_lengths_value(const std::vector<DocumentCount>& documents) {
+  Value out = mapping_value();
+  for (const DocumentCount& of : documents) {
+    out.fields.push_back({fmt::format("{}", of.tokens), scalar_value(of.count)});
+  }
+  return out;
 }
 
 }  // namespace mirfak

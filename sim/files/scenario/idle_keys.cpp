@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/values.hpp"
 #include "scenario/sections.hpp"
 #include "scenario/stated_notes.hpp"
 
@@ -74,7 +75,7 @@ bool is_of_user(const Location& where, const DataFolders& folders) {
 }
 
 // Returns the keys that may be idle.
-std::vector<StatedKey> stated_keys(const Value& root, const DataFolders& folders) {
+std::vector<StatedKey> tested_keys(const Value& root) {
   std::vector<StatedKey> keys;
   for (std::size_t i = 0; i < root.fields.size(); ++i) {
     const std::string& name = root.fields[i].key;
@@ -82,10 +83,16 @@ std::vector<StatedKey> stated_keys(const Value& root, const DataFolders& folders
     add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
   }
   std::erase_if(keys, [&](const StatedKey& key) {
-    return key.value == nullptr || !is_of_user(key.value->where, folders) || key.name.ends_with(".source") ||
-           key.name.starts_with("strategy.stages[") ||
+    return key.value == nullptr || key.name.ends_with(".source") || key.name.starts_with("strategy.stages[") ||
            std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
   });
+  return keys;
+}
+
+// Returns those of them that a user stated.
+std::vector<StatedKey> stated_keys(const Value& root, const DataFolders& folders) {
+  std::vector<StatedKey> keys = tested_keys(root);
+  std::erase_if(keys, [&](const StatedKey& key) { return !is_of_user(key.value->where, folders); });
   return keys;
 }
 
@@ -109,8 +116,7 @@ bool same(IterationResult a, IterationResult b) {
 // of the strategy that has no meaning next to the others is not even written out, and does not count as a default.
 bool states_default(const Scenario& scenario, const std::string& key) {
   if (!key.starts_with("strategy.")) return true;
-  const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
-  return locate(resolved, key).path() == key;
+  return scenario.completed.find("strategy")->find(std::string_view(key).substr(sizeof("strategy.") - 1)) != nullptr;
 }
 
 // True if the job would differ without the key: a required key, a key that others need, or a key that changes a figure.
@@ -123,28 +129,6 @@ bool acts(const Scenario& scenario, const StatedKey& key, const ScenarioSources&
   } catch (const Error&) {
     return true;
   }
-}
-
-std::string as_stated_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::scalar:
-      return value.scalar;
-    case Value::Kind::sequence: {
-      std::string items;
-      for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + as_stated_text(item);
-      return '[' + items + ']';
-    }
-    case Value::Kind::mapping: {
-      std::string fields;
-      for (const Value::Field& field : value.fields) {
-        fields += (fields.empty() ? "" : ", ") + field.key + ": " + as_stated_text(field.value);
-      }
-      return '{' + fields + '}';
-    }
-    case Value::Kind::null:
-      break;
-  }
-  return "null";
 }
 
 std::vector<char> idle_of(const Scenario& scenario, const std::vector<StatedKey>& keys, const ScenarioSources& sources,
@@ -173,7 +157,7 @@ std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& 
   const std::vector<char> idle = idle_of(scenario, keys, sources, result);
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (idle[i] != 0) out.push_back({keys[i].name, as_stated_text(*keys[i].value), keys[i].value->where});
+    if (idle[i] != 0) out.push_back({keys[i].name, line_of(*keys[i].value, false), keys[i].value->where});
   }
   return out;
 }
@@ -216,7 +200,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
   const Scenario best = as_scenario(search, found, sources);
   const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
   const std::vector<StatedKey> stated = stated_keys(search.document.root(), sources.folders);
-  const std::vector<StatedKey> of_best = stated_keys(best.document.root(), sources.folders);
+  const std::vector<StatedKey> of_best = tested_keys(best.document.root());
   std::vector<StatedKey> keys;
   std::vector<IdleKey> as_stated;
   for (const StatedKey& key : stated) {
@@ -224,7 +208,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
     const auto there = std::find_if(of_best.begin(), of_best.end(), same);
     if (there == of_best.end() || (key.name.starts_with("cluster.nodes[") && !same_nodes)) continue;
     keys.push_back(*there);
-    as_stated.push_back({key.name, as_stated_text(*key.value), key.value->where});
+    as_stated.push_back({key.name, line_of(*key.value, false), key.value->where});
   }
   const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
   std::vector<std::string> notes = stated_notes(search.document);

@@ -114,7 +114,7 @@ PointReader::Setting& PointReader::setting_at_digits() {
   Setting& setting = settings_.front();
   setting.digits = std::move(digits);
   setting.number = ++settings_made_;
-  setting.resolved = resolved_setting(setting.job.cluster, stated);
+  setting.resolved = completed_yaml(completed_setting(setting.job.cluster, stated));
   return setting;
 }
 
@@ -125,13 +125,13 @@ void PointReader::read_sections(Setting& setting, const Node& training, const No
     const std::string before = job.training.framework;
     job.training = read_training(training, job.model, frameworks_);
     if (job.training.framework != before) job.framework = frameworks_.framework(job.training.framework);
-    setting.resolved_training = resolved_training(job.training);
+    setting.resolved_training = completed_yaml(completed_training(job.training));
     setting.read.training = versions_.training;
   }
   if (setting.read.strategy != versions_.strategy) {
     setting.read.strategy = 0;
     job.strategy = read_strategy(strategy, job.cluster);
-    setting.resolved_strategy = resolved_strategy(job.strategy);
+    setting.resolved_strategy = completed_yaml(completed_strategy(job.strategy));
     setting.read.strategy = versions_.strategy;
   }
 }

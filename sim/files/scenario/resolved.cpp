@@ -3,41 +3,21 @@
 #include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "model/model_loader.hpp"
-#include "scenario/document_lengths.hpp"
 #include "scenario/operations_section.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/training_section.hpp"
 #include "strategy/strategy_keys.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
-#include <string_view>
-#include <vector>
+#include <set>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
-
-std::string section_yaml(const char* key, const Value& value) {
-  Value whole;
-  whole.kind = Value::Kind::mapping;
-  whole.fields.push_back({key, value});
-  return emit_yaml(whole) + "\n";
-}
-
-std::string stated_sections(const StatedSetting& stated) {
-  return (stated.operations ? section_yaml("operations", *stated.operations) : "") +
-         (stated.assertions ? section_yaml("assert", *stated.assertions) : "");
-}
-
-std::string model_yaml(const Value& model) {
-  if (model.kind == Value::Kind::scalar) return fmt::format("model: {}\n", quoted_yaml(model.scalar));
-  return section_yaml("model", model);
-}
 
 // True if all groups ask for the same price: then one key for the cluster states it, else one key for each entry.
 bool has_one_price(const Cluster& cluster) {
@@ -46,12 +26,7 @@ bool has_one_price(const Cluster& cluster) {
                      [&](const NodeGroup& group) { return group.price_asked == groups.front().price_asked; });
 }
 
-// Writes the ports, or the file with the node's topology.
-std::string inside_yaml(const NodeSpec& spec) {
-  if (!spec.topology) return fmt::format("ports: {}", spec.ports);
-  return fmt::format("topology: {}", quoted_yaml(spec.topology.file)) +
-         (spec.topology.own_scale_up ? fmt::format(", scale_up: {}", quoted_yaml(spec.scale_up)) : "");
-}
+Value price_value(const NodeGroup& group) { return parse_yaml(group.price_asked, "cluster.price"); }
 
 // Returns the megahertz that are read as these hertz, to the bit.
 double megahertz_of(double hertz) {
@@ -62,109 +37,72 @@ double megahertz_of(double hertz) {
   return near;
 }
 
-// Writes clock and power limit. If a cap of the cluster lowers the limit, the lowered limit is written.
-std::string clock_yaml(const NodeHardware& node) {
-  std::string out = node.spec.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", megahertz_of(node.spec.clock_hz));
-  if (node.gpu.power_limit_w > 0) out += fmt::format(", gpu_power_limit_w: {}", node.gpu.power_limit_w);
-  return out;
-}
-
-std::string facility_yaml(const Facility& facility) {
-  std::string out;
-  if (facility.network_power_w > 0) out += fmt::format("  network_power_w: {}\n", facility.network_power_w);
-  if (facility.cooling_power_w > 0) out += fmt::format("  cooling_power_w: {}\n", facility.cooling_power_w);
-  if (facility.asked) out += fmt::format("  pue: {}\n", facility.pue);
-  if (!facility.carbon_asked.empty()) out += fmt::format("  carbon_g_per_kwh: {}\n", facility.carbon_asked);
-  if (facility.lifetime_years == 0) return out;
-  return out + fmt::format("  embodied: {{kg_per_gpu: {}, lifetime_years: {}}}\n", facility.embodied_kg_per_gpu,
-                           facility.lifetime_years);
-}
-
-std::string node_yaml(const NodeGroup& group, bool one_price) {
+Value node_value(const NodeGroup& group, bool one_price) {
   const NodeSpec& spec = group.hardware.spec;
   const int shared = spec.ranks_per_gpu;
-  return fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, {}{}{}}}\n",
-                     quoted_yaml(spec.asked.empty() ? spec.name : spec.asked), group.count, spec.gpus / shared,
-                     shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(spec.network),
-                     inside_yaml(spec), clock_yaml(group.hardware), one_price ? "" : ", price: " + group.price_asked);
+  Value out = mapping_value();
+  const auto add = [&](const char* key, Value value) { out.fields.push_back({key, std::move(value)}); };
+  add("type", quoted_value(spec.asked.empty() ? spec.name : spec.asked));
+  add("count", scalar_value(group.count));
+  add("gpus", scalar_value(spec.gpus / shared));
+  if (shared > 1) add("ranks_per_gpu", scalar_value(shared));
+  add("network", quoted_value(spec.network));
+  if (!spec.topology) add("ports", scalar_value(spec.ports));
+  if (spec.topology) add("topology", quoted_value(spec.topology.file));
+  if (spec.topology && spec.topology.own_scale_up) add("scale_up", quoted_value(spec.scale_up));
+  if (spec.clock_hz > 0) add("clock_mhz", scalar_value(megahertz_of(spec.clock_hz)));
+  // If a cap of the cluster lowers the limit, this is the lowered limit.
+  if (group.hardware.gpu.power_limit_w > 0) add("gpu_power_limit_w", scalar_value(group.hardware.gpu.power_limit_w));
+  if (!one_price) add("price", price_value(group));
+  return out;
 }
 
-std::string cluster_yaml(const Cluster& cluster) {
+void add_fields(Value& out, Value mapping) {
+  std::move(mapping.fields.begin(), mapping.fields.end(), std::back_inserter(out.fields));
+}
+
+void add_facility(Value& out, const Facility& facility) {
+  const auto add = [&](const char* key, Value value) { out.fields.push_back({key, std::move(value)}); };
+  if (facility.network_power_w > 0) add("network_power_w", scalar_value(facility.network_power_w));
+  if (facility.cooling_power_w > 0) add("cooling_power_w", scalar_value(facility.cooling_power_w));
+  if (facility.asked) add("pue", scalar_value(facility.pue));
+  if (!facility.carbon_asked.empty()) add("carbon_g_per_kwh", parse_yaml(facility.carbon_asked, "cluster"));
+  if (facility.lifetime_years == 0) return;
+  add("embodied", mapping_value({{"kg_per_gpu", scalar_value(facility.embodied_kg_per_gpu)},
+                                 {"lifetime_years", scalar_value(facility.lifetime_years)}}));
+}
+
+Value cluster_value(const Cluster& cluster) {
   const bool one_price = has_one_price(cluster);
-  std::string out = "cluster:\n  nodes:\n";
-  for (const NodeGroup& group : cluster.groups()) out += node_yaml(group, one_price);
-  out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
-  out += cluster.perturbations().yaml();
-  out += facility_yaml(cluster.facility());
-  return one_price ? out + fmt::format("  price: {}\n", cluster.groups().front().price_asked) : out;
-}
-
-std::string adapters_yaml(const LowRankAdapters& adapters) {
-  std::vector<std::string_view> targets;
-  if (adapters.query_key_value) targets.emplace_back("qkv");
-  if (adapters.attention_output) targets.emplace_back("proj");
-  if (adapters.mlp_up) targets.emplace_back("fc1");
-  if (adapters.mlp_down) targets.emplace_back("fc2");
-  return fmt::format("  lora: {{rank: {}, targets: [{}], dropout: {}}}\n", adapters.rank, fmt::join(targets, ", "),
-                     adapters.dropout);
-}
-
-std::string cuda_graphs_text(const CudaGraphs& graphs) {
-  std::vector<std::string> scopes;
-  if (graphs.attention) scopes.emplace_back("attention");
-  if (graphs.mlp) scopes.emplace_back("mlp");
-  if (graphs.router) scopes.emplace_back("router");
-  if (graphs.iteration) scopes.emplace_back("full");
-  return fmt::format("{}", fmt::join(scopes, ", "));
-}
-
-}  // namespace
-
-StatedSetting stated_setting(const ScenarioSections& sections, const ScenarioSources& sources) {
-  StatedSetting out{independent_model(sections.model_node, sections.model, sources.folders.models), {}, {}};
-  if (sections.operations_node) out.operations = independent_operations(*sections.operations_node);
-  if (sections.assertions_node) out.assertions = sections.assertions_node->value();
+  Value nodes = list_value();
+  for (const NodeGroup& group : cluster.groups()) nodes.items.push_back(node_value(group, one_price));
+  Value out = mapping_value(
+      {{"nodes", std::move(nodes)}, {"fabric", parse_yaml(fabric_yaml(cluster.fabric()), "cluster.fabric")}});
+  add_fields(out, parse_yaml(cluster.perturbations().yaml(), "cluster.perturbations"));
+  add_facility(out, cluster.facility());
+  if (one_price) out.fields.push_back({"price", price_value(cluster.groups().front())});
   return out;
 }
 
-std::string resolved_setting(const Cluster& cluster, const Value& model) {
-  return model_yaml(model) + cluster_yaml(cluster);
-}
-
-std::string resolved_training(const TrainingSpec& training) {
-  const bool path = training.framework.starts_with('/');
-  std::string out = fmt::format(
-      "training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n", training.global_batch,
-      training.sequence_length, training.precision, path ? quoted_yaml(training.framework) : training.framework);
-  if (!training.documents.empty()) out += document_lengths_yaml(training.documents);
-  if (training.cuda_graphs.any()) out += fmt::format("  cuda_graphs: [{}]\n", cuda_graphs_text(training.cuda_graphs));
-  if (training.blocking_launches) out += "  blocking_launches: true\n";
-  if (training.fp8_parameters) out += "  fp8_parameters: true\n";
-  if (training.fp8_activation_input) out += "  fp8_activation_input: true\n";
-  if (training.adapters.rank > 0) out += adapters_yaml(training.adapters);
-  if (!training.gradient_precision.empty()) {
-    out += fmt::format("  gradient_precision: {}\n", training.gradient_precision);
-  }
-  out += fmt::format("  optimizer: {}\n", optimizer_names()[static_cast<std::size_t>(training.optimizer)]);
-  if (training.tokens > 0) out += fmt::format("  tokens: {}\n", training.tokens);
+Value one_section(std::string key, Value value) {
+  Value out = mapping_value();
+  out.fields.push_back({std::move(key), std::move(value)});
   return out;
 }
-
-namespace {
 
 template <typename Wanted>
-std::string section_of(const Strategy& strategy, const Wanted& wanted) {
-  std::string out = "strategy:\n";
+Value strategy_value(const Strategy& strategy, const Wanted& wanted) {
+  Value out = mapping_value();
+  out.fields.reserve(strategy_keys().size());
   for (const StrategyKey& key : strategy_keys()) {
-    if (key.left_out(strategy) || !wanted(key)) continue;
-    fmt::format_to(std::back_inserter(out), "  {}: {}\n", key.key, key.text(strategy));
+    if (!key.left_out(strategy) && wanted(key)) out.fields.push_back({std::string(key.key), key.value(strategy)});
   }
-  return out;
+  return one_section("strategy", std::move(out));
 }
 
-// Writes the keys of the strategy that a search does not vary.
-std::string fixed_strategy_yaml(const Strategy& strategy) {
-  return section_of(strategy, [&](const StrategyKey& key) {
+// Returns the keys of the strategy that a search does not vary.
+Value fixed_strategy(const Strategy& strategy) {
+  return strategy_value(strategy, [&](const StrategyKey& key) {
     const auto dimensions = search_dimensions();
     const bool varied =
         std::any_of(dimensions.begin(), dimensions.end(), [&](const SearchDimension& of) { return of.key == key.key; });
@@ -173,20 +111,109 @@ std::string fixed_strategy_yaml(const Strategy& strategy) {
   });
 }
 
+// Returns the scenario of a job with these sections in place of its strategy.
+Value completed(const Job& job, const StatedSetting& stated, Value strategy) {
+  Value out = completed_setting(job.cluster, stated.model);
+  add_fields(out, completed_training(job.training));
+  add_fields(out, std::move(strategy));
+  add_fields(out, stated.beside);
+  return out;
+}
+
+void add_keys_left_out(const Value& completed, const Value* stated, const std::string& path,
+                       std::vector<std::string>& keys) {
+  if (completed.kind != Value::Kind::mapping) {
+    if (stated == nullptr) keys.push_back(path);
+    return;
+  }
+  for (const auto& [key, value] : completed.fields) {
+    const bool inside = stated != nullptr && stated->kind == Value::Kind::mapping;
+    add_keys_left_out(value, inside ? stated->find(key) : nullptr, path.empty() ? key : path + '.' + key, keys);
+  }
+}
+
+// True if the text has a line for each entry of this value.
+bool has_lines(const std::string& path, const Value& value) {
+  static const std::set<std::string, std::less<>> mappings = {"cluster",
+                                                              "cluster.perturbations",
+                                                              "cluster.perturbations.ranks",
+                                                              "cluster.perturbations.nodes",
+                                                              "cluster.perturbations.iterations",
+                                                              "cluster.perturbations.jitter",
+                                                              "training",
+                                                              "strategy",
+                                                              "search",
+                                                              "search.space"};
+  static const std::set<std::string, std::less<>> lists = {"cluster.nodes", "cluster.perturbations.ranks",
+                                                           "cluster.perturbations.links"};
+  return (value.kind == Value::Kind::mapping && mappings.contains(path)) ||
+         (value.kind == Value::Kind::sequence && lists.contains(path));
+}
+
+// `parent`: path of the mapping that the field is in.
+void add_lines(const Value::Field& field, const std::string& parent, std::size_t indent, std::string& out) {
+  const bool scalar = field.value.kind == Value::Kind::scalar;
+  const std::string path = scalar || parent.empty() ? field.key : parent + '.' + field.key;
+  out.append(indent, ' ').append(field.key);
+  if (scalar || !has_lines(path, field.value)) {
+    out.append(": ").append(line_of(field.value)) += '\n';
+    return;
+  }
+  out += ":\n";
+  for (const Value& item : field.value.items) out.append(indent, ' ').append("  - ").append(line_of(item)) += '\n';
+  for (const Value::Field& inner : field.value.fields) add_lines(inner, path, indent + 2, out);
+}
+
 }  // namespace
 
-std::string resolved_strategy(const Strategy& strategy) {
-  return section_of(strategy, [&](const StrategyKey& key) { return key.means_something(strategy); });
+StatedSetting stated_setting(const ScenarioSections& sections, const ScenarioSources& sources) {
+  StatedSetting out{independent_model(sections.model_node, sections.model, sources.folders.models), mapping_value()};
+  const auto add = [&](const char* key, Value value) { out.beside.fields.push_back({key, std::move(value)}); };
+  if (sections.operations_node) add("operations", independent_operations(*sections.operations_node));
+  if (sections.assertions_node) add("assert", sections.assertions_node->value());
+  if (sections.notes_node) add("notes", sections.notes_node->value());
+  return out;
 }
 
-std::string resolved_yaml(const Job& job, const StatedSetting& stated) {
-  return resolved_setting(job.cluster, stated.model) + resolved_training(job.training) +
-         resolved_strategy(job.strategy) + stated_sections(stated);
+Value completed_setting(const Cluster& cluster, const Value& model) {
+  const bool named = model.kind == Value::Kind::scalar;
+  return mapping_value({{"model", named ? quoted_value(model.scalar) : model}, {"cluster", cluster_value(cluster)}});
 }
 
-std::string resolved_search_yaml(const Job& job, const StatedSetting& stated, const SearchSection& search) {
-  return resolved_setting(job.cluster, stated.model) + resolved_training(job.training) +
-         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search) + stated_sections(stated);
+Value completed_training(const TrainingSpec& training) {
+  return one_section("training", training_fields().value(training));
+}
+
+Value completed_strategy(const Strategy& strategy) {
+  return strategy_value(strategy, [&](const StrategyKey& key) { return key.means_something(strategy); });
+}
+
+Value completed_scenario(const Job& job, const StatedSetting& stated) {
+  return completed(job, stated, completed_strategy(job.strategy));
+}
+
+Value completed_search(const Job& job, const StatedSetting& stated, const SearchSection& search) {
+  Value strategy = fixed_strategy(search.spec.space.others);
+  strategy.fields.push_back({"search", search_value(search)});
+  return completed(job, stated, std::move(strategy));
+}
+
+std::string completed_yaml(const Value& root) {
+  std::string out;
+  for (const Value::Field& section : root.fields) {
+    if (section.value.kind == Value::Kind::scalar || has_lines(section.key, section.value)) {
+      add_lines(section, {}, 0, out);
+    } else {
+      out += emit_yaml(mapping_value({section})) + '\n';  // as a file states it
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> defaulted_keys(const Value& completed, const Value& stated) {
+  std::vector<std::string> keys;
+  add_keys_left_out(completed, &stated, {}, keys);
+  return keys;
 }
 
 }  // namespace mirfak

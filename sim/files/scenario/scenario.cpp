@@ -5,7 +5,6 @@
 #include "scenario/resolved.hpp"
 #include "scenario/search_section.hpp"
 #include "scenario/sections.hpp"
-#include "scenario/stated_notes.hpp"
 #include "scenario/strategy_section.hpp"
 
 #include <utility>
@@ -13,17 +12,6 @@
 namespace mirfak {
 
 namespace {
-
-// Adds the keys below `resolved` that `document` does not have.
-void add_keys_left_out(const Node& resolved, const Document& document, std::vector<std::string>& keys) {
-  if (!resolved.is_mapping()) {
-    if (locate(document, resolved.path()).path() != resolved.path()) keys.push_back(resolved.path());
-    return;
-  }
-  for (const Value::Field& field : resolved.value().fields) {
-    add_keys_left_out(resolved.child(field.value, field.key), document, keys);
-  }
-}
 
 Job job_of(const Document& document, ScenarioSections& sections, const ScenarioSources& sources) {
   const Strategy strategy = read_strategy(sections.strategy, sections.cluster);
@@ -38,12 +26,12 @@ Job job_of(const Document& document, ScenarioSections& sections, const ScenarioS
 
 Scenario scenario_of(const Document& document, ScenarioSections sections, const ScenarioSources& sources) {
   const StatedSetting stated = stated_setting(sections, sources);
-  Scenario scenario{
-      document.name(), document, job_of(document, sections, sources), {}, std::move(sections.operations), {}};
+  Scenario scenario{document.name(), document, job_of(document, sections, sources), {}, {}, {}, {}};
+  scenario.operations = std::move(sections.operations);
   scenario.assertions = std::move(sections.assertions);
-  scenario.resolved = resolved_yaml(scenario.job, stated) + notes_yaml(document);
-  const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
-  add_keys_left_out(Node(resolved), document, scenario.defaulted);
+  scenario.completed = completed_scenario(scenario.job, stated);
+  scenario.resolved = completed_yaml(scenario.completed);
+  scenario.defaulted = defaulted_keys(scenario.completed, document.root());
   return scenario;
 }
 

@@ -19,8 +19,8 @@ struct Scenario {
   std::string name;   // name of the file
   Document document;  // the file as read, overrides applied
   Job job;
-  std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
-                         // as the same job
+  Value completed;                       // the scenario with every default and override in place, as resolved.hpp says
+  std::string resolved;                  // completed_yaml() of it: reads back as the same job
   std::optional<Operations> operations;  // the section that `mirfak train` needs; absent: the file has no such section
   std::vector<std::string> defaulted;    // keys of `resolved` that the file and the overrides leave out
   Assertions assertions = {};            // on the result of an iteration or of a training

@@ -1,10 +1,10 @@
 #include "scenario/search_dimensions.hpp"
 
+#include "base/field_table.hpp"
 #include "scenario/strategy_section.hpp"
 #include "strategy/strategy_fields.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,13 +20,24 @@ constexpr int kMaxValues = 10'000;
 constexpr std::string_view kRange = "..";
 constexpr std::size_t kShortestRange = 4;  // fewer consecutive numbers are written one by one
 
-using Kind = SearchDimension::Kind;
+template <typename T>
+double read_dimension(const Node& item, const SearchDimension& of) {
+  if constexpr (std::is_same_v<T, ScheduleId>) {
+    return static_cast<double>(read_schedule(item));  // a schedule may also be the path of a file
+  } else {
+    return static_cast<double>(
+        read_in<T>(item, {static_cast<double>(of.least), static_cast<double>(of.most), of.names}));
+  }
+}
 
 template <typename T>
-constexpr Kind kKindOf = std::is_same_v<T, bool>     ? Kind::truth
-                         : std::is_enum_v<T>         ? Kind::choice
-                         : std::is_same_v<T, double> ? Kind::share
-                                                     : Kind::number;
+Value dimension_value(double value, const SearchDimension& of) {
+  if constexpr (std::is_same_v<T, ScheduleId>) {
+    return word_value(schedule_text(static_cast<ScheduleId>(value)));
+  } else {
+    return value_in(static_cast<T>(value), {0, 0, of.names});
+  }
+}
 
 template <std::size_t index>
 SearchDimension dimension_of() {
@@ -45,7 +56,17 @@ SearchDimension dimension_of() {
     for (const double number : numbers) out.push_back(static_cast<T>(number));
   };
   const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*member); };
-  SearchDimension out{{}, kKindOf<T>, 0, list.maximum, list.zero, nullptr, values, assign, of};
+  SearchDimension out{{},
+                      std::is_same_v<T, int>,
+                      0,
+                      list.maximum,
+                      list.zero,
+                      nullptr,
+                      read_dimension<T>,
+                      dimension_value<T>,
+                      values,
+                      assign,
+                      of};
   for_each_strategy_field([&](const auto& field) {
     if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(field)>::Type, T>) {
       if (field.member != member) return;
@@ -94,22 +115,7 @@ void add_number(const Node& item, int least, int most, std::vector<Number>& out)
 }
 
 void add_values(const Node& item, const SearchDimension& dimension, std::vector<double>& out) {
-  switch (dimension.kind) {
-    case Kind::truth:
-      out.push_back(item.as_bool() ? 1 : 0);
-      return;
-    case Kind::choice: {
-      const bool schedule = dimension.names == schedule_names;  // a schedule may also be the path of a file
-      out.push_back(schedule ? static_cast<double>(read_schedule(item))
-                             : static_cast<double>(item.as_choice(dimension.names())));
-      return;
-    }
-    case Kind::share:
-      out.push_back(item.as_number(dimension.least, dimension.most));
-      return;
-    case Kind::number:
-      break;
-  }
+  if (!dimension.is_number) return out.push_back(dimension.read(item, dimension));
   if (dimension.zero.empty()) return add_number(item, dimension.least, dimension.most, out);
   if (item.is_scalar() && item.value().scalar == dimension.zero) return out.push_back(0);
   const bool number = item.is_scalar() && !item.value().scalar.empty() && item.value().scalar[0] >= '0' &&
@@ -137,21 +143,6 @@ std::vector<Number> read_list(const Node& node, const Add& add) {
   return out;
 }
 
-std::string word_of(double value, const SearchDimension& dimension) {
-  switch (dimension.kind) {
-    case Kind::truth:
-      return value != 0 ? "true" : "false";
-    case Kind::choice: {
-      if (dimension.names == schedule_names) return schedule_text(static_cast<ScheduleId>(value));
-      return dimension.names()[static_cast<std::size_t>(value)];
-    }
-    case Kind::number:
-    case Kind::share:
-      break;
-  }
-  return value == 0 && !dimension.zero.empty() ? std::string(dimension.zero) : fmt::format("{}", value);
-}
-
 }  // namespace
 
 std::span<const SearchDimension> search_dimensions() {
@@ -168,24 +159,26 @@ std::vector<int> read_numbers(const Node& node, int least, int most) {
   return read_list<int>(node, [&](const Node& item, std::vector<int>& out) { add_number(item, least, most, out); });
 }
 
-std::string values_text(const std::vector<double>& values, const SearchDimension& dimension) {
-  std::vector<std::string> words;
+Value values_list(const std::vector<double>& values, const SearchDimension& dimension) {
+  Value out = list_value();
   for (std::size_t first = 0; first < values.size();) {
     std::size_t end = first + 1;
-    const bool number = dimension.kind == Kind::number && (values[first] > 0 || dimension.zero.empty());
+    const bool number = dimension.is_number && (values[first] > 0 || dimension.zero.empty());
     while (number && end < values.size() && values[end] == values[end - 1] + 1) ++end;
     if (end - first >= kShortestRange) {
-      words.push_back(fmt::format("{}{}{}", values[first], kRange, values[end - 1]));
-    } else {
-      for (std::size_t i = first; i < end; ++i) words.push_back(word_of(values[i], dimension));
+      out.items.push_back(word_value(fmt::format("{}{}{}", values[first], kRange, values[end - 1])));
+      first = end;
     }
-    first = end;
+    for (; first < end; ++first) {
+      const bool zero = values[first] == 0 && !dimension.zero.empty();
+      out.items.push_back(zero ? word_value(std::string(dimension.zero)) : dimension.value(values[first], dimension));
+    }
   }
-  return fmt::format("[{}]", fmt::join(words, ", "));
+  return out;
 }
 
-std::string numbers_text(const std::vector<int>& numbers) {
-  return values_text({numbers.begin(), numbers.end()}, search_dimensions().front());
+Value numbers_list(const std::vector<int>& numbers) {
+  return values_list({numbers.begin(), numbers.end()}, search_dimensions().front());
 }
 
 }  // namespace mirfak

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/document.hpp"
+#include "base/values.hpp"
 #include "plan/strategy_space.hpp"
 
 #include <span>
@@ -13,13 +13,14 @@ namespace mirfak {
 // A parameter of strategies that a search varies: a key of `search.space` with its list of values, and a key of
 // `strategy`. Values are held as numbers: the index in an enumeration, or 0 or 1 for a truth value.
 struct SearchDimension {
-  enum class Kind { number, share, truth, choice };
   std::string_view key;
-  Kind kind;
+  bool is_number;  // a whole number: lists may have ranges
   int least;
   int most;
-  std::string_view zero;                       // Kind::number: the word for 0; empty: 0 is no value, or a number
-  const std::vector<std::string>& (*names)();  // Kind::choice
+  std::string_view zero;                       // is_number: the word for 0; empty: 0 is no value, or a number
+  const std::vector<std::string>& (*names)();  // of an enumeration
+  double (*read)(const Node&, const SearchDimension&);
+  Value (*value)(double, const SearchDimension&);
   std::vector<double> (*values)(const StrategySpace&);
   void (*assign)(StrategySpace&, const std::vector<double>&);
   double (*of)(const Strategy&);
@@ -30,10 +31,10 @@ std::span<const SearchDimension> search_dimensions();
 // value that is listed twice, or anything that is not a value of the dimension.
 std::vector<double> read_values(const Node& node, const SearchDimension& dimension);
 
-// Returns "[all, 1..79]", which reads back as the same values.
-std::string values_text(const std::vector<double>& values, const SearchDimension& dimension);
+// Returns [all, 1..79], which reads back as the same values.
+Value values_list(const std::vector<double>& values, const SearchDimension& dimension);
 // Reads and writes lists of whole numbers only.
 std::vector<int> read_numbers(const Node& node, int least, int most);
-std::string numbers_text(const std::vector<int>& numbers);
+Value numbers_list(const std::vector<int>& numbers);
 
 }  // namespace mirfak

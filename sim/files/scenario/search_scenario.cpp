@@ -2,9 +2,7 @@
 
 #include "program/quantization_of_job.hpp"
 #include "scenario/job_check.hpp"
-#include "scenario/resolved.hpp"
 #include "scenario/sections.hpp"
-#include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +69,6 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
   const ScenarioSources sources(folders);
   ScenarioSections sections = read_sections(document, sources);
-  const StatedSetting stated = stated_setting(sections, sources);
   SearchScenario scenario{document.name(),
                           document,
                           {std::move(sections.model),
@@ -81,6 +78,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
                            std::move(sections.framework),
                            sources.ranges},
                           {},
+                          stated_setting(sections, sources),
                           {}};
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
@@ -97,7 +95,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
   scenario.assertions = std::move(sections.assertions);
-  scenario.resolved = resolved_search_yaml(scenario.job, stated, scenario.search) + notes_yaml(document);
+  scenario.resolved = completed_yaml(completed_search(scenario.job, scenario.stated, scenario.search));
   return scenario;
 }
 
@@ -109,17 +107,11 @@ SearchScenario load_search(const std::filesystem::path& path, std::span<const st
 }
 
 std::string found_scenario(const SearchScenario& scenario, const Job& found) {
-  const Document searched = Document::from_text(scenario.resolved, scenario.name);
-  const auto copy_of = [&](const char* key) {
-    const Value* const value = searched.root().find(key);
-    return value == nullptr ? std::optional<Value>() : *value;
-  };
-  return resolved_yaml(found, {copy_of("model").value(), copy_of("operations"), copy_of("assert")}) +
-         notes_yaml(searched);
+  return completed_yaml(completed_scenario(found, scenario.stated));
 }
 
 Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
-  return parse_scenario(Document::from_text(found_scenario(search, found), search.name), sources);
+  return parse_scenario(search.document.with_root(completed_scenario(found, search.stated)), sources);
 }
 
 }  // namespace mirfak

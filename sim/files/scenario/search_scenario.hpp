@@ -2,8 +2,8 @@
 
 #include "plan/search.hpp"
 #include "scenario/data_folders.hpp"
+#include "scenario/resolved.hpp"
 #include "scenario/scenario.hpp"
-#include "scenario/search_section.hpp"
 
 #include <filesystem>
 #include <span>
@@ -17,6 +17,7 @@ struct SearchScenario {
   Document document;  // the file as read, overrides applied
   Job job;            // the training and its cluster; its strategy does not matter
   SearchSection search;
+  StatedSetting stated;
   std::string resolved;        // YAML with every default and limit written out: reads back as the same search
   Assertions assertions = {};  // on an iteration of the best strategy
 };

@@ -1,6 +1,7 @@
 #include "scenario/search_section.hpp"
 
 #include "base/error.hpp"
+#include "base/field_table.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "program/replica_classes.hpp"
@@ -11,11 +12,9 @@
 #include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <numeric>
 #include <string_view>
 
@@ -30,11 +29,6 @@ constexpr double kMaxDays = 1e6;
 constexpr double kMaxUsd = 1e15;
 constexpr double kMaxWatts = 1e12;
 
-const std::vector<std::string>& nodes_names() {
-  static const std::vector<std::string> names = {"all", "up-to"};
-  return names;
-}
-
 // Returns the powers of two up to the largest number of nodes of a type, and that number.
 std::vector<int> usual_counts(const Cluster& cluster) {
   int most = 0;
@@ -45,53 +39,25 @@ std::vector<int> usual_counts(const Cluster& cluster) {
   return out;
 }
 
-void read_nodes(Mapping& section, const Cluster& cluster, SearchSpec& spec) {
-  const std::optional<Node> nodes = section.find("nodes");
-  spec.any_count = nodes && nodes->as_choice(nodes_names()) == 1;
-  const std::optional<Node> counts = section.find("node_counts");
-  if (counts && !spec.any_count) counts->fail("node_counts needs nodes: up-to", "set search.nodes: up-to");
-  if (counts) spec.node_counts = read_numbers(*counts, 1, kMaxNodes);
-  if (!counts && spec.any_count) spec.node_counts = usual_counts(cluster);
-  spec.mixed = section.bool_or("mixed", true);
+const std::vector<std::string>& nodes_names() {
+  static const std::vector<std::string> names = {"all", "up-to"};
+  return names;
 }
 
-// Reads a limit on the whole training.
-double read_total(Mapping& section, std::string_view key, double most, const TrainingSpec& training) {
-  const std::optional<Node> found = section.find_or_null(key);
-  if (!found) return 0;
-  const double limit = found->as_number(0, most);
-  if (limit == 0) found->fail("expected more than 0", "leave it out for no limit");
-  if (training.tokens <= 0) {
-    found->fail("this is a limit of the whole training, and training.tokens does not say how long that is",
-                "give training.tokens");
-  }
-  return limit;
-}
+Value limit_value(double limit) { return limit > 0 ? scalar_value(limit) : Value(); }
 
-void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& search) {
-  search.deadline_days = read_total(section, "deadline_days", kMaxDays, training);
-  search.budget_usd = read_total(section, "budget_usd", kMaxUsd, training);
-  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
-  const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // share of one iteration in the training
-  search.spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
-  search.spec.budget_usd = search.budget_usd * share;
-  const std::optional<Node> power = section.find_or_null("power_cap_w");
-  search.spec.power_cap_w = power ? power->as_number(0, kMaxWatts) : 0;
-  if (power && search.spec.power_cap_w == 0) power->fail("expected more than 0", "leave it out for no limit");
-}
+using SearchField = FieldTable<SearchSection, Job>::Field;
 
-double read_headroom(Mapping& section, double otherwise) {
-  const std::optional<Node> found = section.find("headroom");
-  if (!found) return otherwise;
-  const double headroom = found->as_number(0, 1);
-  if (headroom == 1) found->fail("expected less than 1", "0.05 keeps 5 % of every memory free");
-  return headroom;
-}
-
-void read_rules(Mapping& section, SearchSpec& spec) {
-  const std::optional<Node> rules = section.find("rules");
-  if (!rules) return;
-  for (const Node& rule : rules->as_items()) spec.rules.push_back(parse_rule(rule));
+// Returns a limit on the whole training; null: none.
+SearchField total_field(std::string_view key, double SearchSection::*member, double most) {
+  const auto read = [=](const Node& node, SearchSection& search, const Job& job) {
+    const double limit = search.*member = node.as_number(0, most);
+    if (limit == 0) node.fail("expected more than 0", "leave it out for no limit");
+    if (job.training.tokens > 0) return;
+    node.fail("this is a limit of the whole training, and training.tokens does not say how long that is",
+              "give training.tokens");
+  };
+  return SearchField(key, read, [=](const SearchSection& of) { return limit_value(of.*member); }).or_null();
 }
 
 const std::vector<std::string>& stages_names() {
@@ -99,10 +65,8 @@ const std::vector<std::string>& stages_names() {
   return names;
 }
 
-void read_space(Mapping& section, StrategySpace& space) {
-  const std::optional<Node> found = section.find_or_null("space");
-  if (!found) return;
-  Mapping keys(*found);
+void read_space(const Node& node, StrategySpace& space) {
+  Mapping keys(node);
   for (const SearchDimension& dimension : search_dimensions()) {
     if (const auto values = keys.find(dimension.key)) dimension.assign(space, read_values(*values, dimension));
   }
@@ -114,6 +78,81 @@ void read_space(Mapping& section, StrategySpace& space) {
   space.uneven_end_chunks =
       static_cast<int>(keys.integer_or("uneven_end_chunks", space.uneven_end_chunks, 0, kMaxUnevenLayers));
   keys.finish();
+}
+
+// Dimensions of a space that strategy.stages decides.
+constexpr std::array kOfStages = {std::string_view("tensor"), std::string_view("context"), std::string_view("expert"),
+                                  std::string_view("pipeline")};
+bool decided_by_stages(std::string_view key) {
+  return std::find(kOfStages.begin(), kOfStages.end(), key) != kOfStages.end();
+}
+
+Value space_value(const StrategySpace& space) {
+  Value out = mapping_value();
+  const auto add = [&](std::string_view key, Value value) {
+    out.fields.push_back({std::string(key), std::move(value)});
+  };
+  for (const SearchDimension& dimension : search_dimensions()) {
+    if (space.stages == StageShapes::fixed && decided_by_stages(dimension.key)) continue;
+    add(dimension.key, values_list(dimension.values(space), dimension));
+    if (dimension.key == "tensor") add("tensor_across_domains", scalar_value(space.tensor_across_domains));
+    if (dimension.key == "pipeline") add("stages", word_value(stages_names()[static_cast<std::size_t>(space.stages)]));
+  }
+  add("uneven_layers", scalar_value(space.uneven_layers));
+  add("uneven_end_chunks", scalar_value(space.uneven_end_chunks));
+  return out;
+}
+
+const FieldTable<SearchSection, Job>& search_fields() {
+  using S = SearchSection;
+  using F = SearchField;
+  static const FieldTable<S, Job> table = {
+      F("objective", [](auto& of) -> auto& { return of.spec.objective; }, {0, 0, search_objective_names}),
+      F("top", [](auto& of) -> auto& { return of.spec.top; }, {1, kMaxResults}),
+      F("nodes", [](auto& of) -> auto& { return of.spec.any_count; }, {0, 0, nodes_names}),
+      F(
+          "node_counts",
+          [](const Node& node, S& of, const Job&) {
+            if (!of.spec.any_count) node.fail("node_counts needs nodes: up-to", "set search.nodes: up-to");
+            of.spec.node_counts = read_numbers(node, 1, kMaxNodes);
+          },
+          [](const S& of) { return numbers_list(of.spec.node_counts); })
+          .if_set([](const S& of) { return of.spec.any_count; }),
+      F("mixed", [](auto& of) -> auto& { return of.spec.mixed; }, {}),
+      F(
+          "rules",
+          [](const Node& node, S& of, const Job&) {
+            for (const Node& rule : node.as_items()) of.spec.rules.push_back(parse_rule(rule));
+          },
+          [](const S& of) {
+            Value rules = list_value();
+            for (const formula::Condition& rule : of.spec.rules) rules.items.push_back(quoted_value(rule.text()));
+            return rules;
+          }),
+      total_field("deadline_days", &S::deadline_days, kMaxDays),
+      total_field("budget_usd", &S::budget_usd, kMaxUsd),
+      F(
+          "power_cap_w",
+          [](const Node& node, S& of, const Job&) {
+            of.spec.power_cap_w = node.as_number(0, kMaxWatts);
+            if (of.spec.power_cap_w == 0) node.fail("expected more than 0", "leave it out for no limit");
+          },
+          [](const S& of) { return limit_value(of.spec.power_cap_w); })
+          .or_null(),
+      F(
+          "headroom",
+          [](const Node& node, S& of, const Job&) {
+            of.spec.headroom = node.as_number(0, 1);
+            if (of.spec.headroom == 1) node.fail("expected less than 1", "0.05 keeps 5 % of every memory free");
+          },
+          [](const S& of) { return scalar_value(of.spec.headroom); }),
+      F("tolerance", [](auto& of) -> auto& { return of.spec.tolerance; }, {0, 1}),
+      F(
+          "space", [](const Node& node, S& of, const Job&) { read_space(node, of.spec.space); },
+          [](const S& of) { return space_value(of.spec.space); })
+          .or_null(),
+  };
+  return table;
 }
 
 // True if the scenario itself states this dimension of the space.
@@ -136,7 +175,7 @@ void fix(const SearchDimension& dimension, const Node& place, double value, bool
   const std::vector<double> values = dimension.values(space);
   if (stated && std::find(values.begin(), values.end(), value) == values.end()) {
     place.fail(fmt::format("{} is fixed to a value that is not in search.space.{}, {}", dimension.key, dimension.key,
-                           values_text(values, dimension)),
+                           line_of(values_list(values, dimension))),
                "leave one of the two out");
   }
   dimension.assign(space, {value});
@@ -151,32 +190,23 @@ formula::Condition rule_of(const std::string& text) {
 
 SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   SearchSection search;
-  search.spec.space = default_space(job.model, job.training, job.framework);
-  if (!can_offload_optimizer(job.cluster)) search.spec.space.offload_optimizer = {0};
+  SearchSpec& spec = search.spec;
+  spec.space = default_space(job.model, job.training, job.framework);
+  if (!can_offload_optimizer(job.cluster)) spec.space.offload_optimizer = {0};
   if (!section) return search;
-  Mapping keys(*section);
-  if (const auto objective = keys.find("objective")) {
-    search.spec.objective = static_cast<SearchObjective>(objective->as_choice(search_objective_names()));
-  }
-  search.spec.top = static_cast<int>(keys.integer_or("top", search.spec.top, 1, kMaxResults));
-  read_nodes(keys, job.cluster, search.spec);
-  read_rules(keys, search.spec);
-  read_limits(keys, job.training, search);
-  search.spec.headroom = read_headroom(keys, search.spec.headroom);
-  search.spec.tolerance = keys.number_or("tolerance", search.spec.tolerance, 0, 1);
-  read_space(keys, search.spec.space);
-  keys.finish();
+  search = search_fields().read(*section, std::move(search), job);
+  if (spec.any_count && spec.node_counts.empty()) spec.node_counts = usual_counts(job.cluster);
+  const TrainingSpec& training = job.training;
+  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // share of one iteration in the training
+  spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
+  spec.budget_usd = search.budget_usd * share;
   return search;
 }
 
-namespace {
+Value search_value(const SearchSection& search) { return search_fields().value(search); }
 
-// Dimensions of a space that strategy.stages decides.
-constexpr std::array kOfStages = {std::string_view("tensor"), std::string_view("context"), std::string_view("expert"),
-                                  std::string_view("pipeline")};
-bool decided_by_stages(std::string_view key) {
-  return std::find(kOfStages.begin(), kOfStages.end(), key) != kOfStages.end();
-}
+namespace {
 
 // Checks stages of their own shape for a micro-batch that fits all of them; the search chooses the micro-batch later.
 void check_stages(const Node& strategy, const Node& stages, const Job& job, const Strategy& stated) {
@@ -243,40 +273,6 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, cons
     fix(dimension, *place, value, states(section, dimension.key), space);
   }
   if (keys.has("data") && !shaped) search.spec.rules.push_back(rule_of(fmt::format("data == {}", stated.data)));
-}
-
-std::string search_yaml(const SearchSection& search) {
-  const SearchSpec& spec = search.spec;
-  std::string out = "search:\n";
-  const auto line = [&](std::string_view indent, std::string_view key, const auto& value) {
-    fmt::format_to(std::back_inserter(out), "{}{}: {}\n", indent, key, value);
-  };
-  const auto limit = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string("null"); };
-  std::vector<std::string> rules;
-  for (const formula::Condition& rule : spec.rules) rules.push_back(quoted_yaml(rule.text()));
-  line("  ", "objective", search_objective_names()[static_cast<std::size_t>(spec.objective)]);
-  line("  ", "top", spec.top);
-  line("  ", "nodes", nodes_names()[spec.any_count ? 1 : 0]);
-  if (spec.any_count) line("  ", "node_counts", numbers_text(spec.node_counts));
-  line("  ", "mixed", spec.mixed);
-  line("  ", "rules", fmt::format("[{}]", fmt::join(rules, ", ")));
-  line("  ", "deadline_days", limit(search.deadline_days));
-  line("  ", "budget_usd", limit(search.budget_usd));
-  line("  ", "power_cap_w", limit(spec.power_cap_w));
-  line("  ", "headroom", spec.headroom);
-  line("  ", "tolerance", spec.tolerance);
-  out += "  space:\n";
-  const bool shaped = spec.space.stages == StageShapes::fixed;
-  for (const SearchDimension& dimension : search_dimensions()) {
-    if (shaped && decided_by_stages(dimension.key)) continue;
-    line("    ", dimension.key, values_text(dimension.values(spec.space), dimension));
-    if (dimension.key == "tensor") line("    ", "tensor_across_domains", spec.space.tensor_across_domains);
-    if (dimension.key == "pipeline")
-      line("    ", "stages", stages_names()[static_cast<std::size_t>(spec.space.stages)]);
-  }
-  line("    ", "uneven_layers", spec.space.uneven_layers);
-  line("    ", "uneven_end_chunks", spec.space.uneven_end_chunks);
-  return out;
 }
 
 }  // namespace mirfak

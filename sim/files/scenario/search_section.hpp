@@ -5,7 +5,6 @@
 #include "program/job.hpp"
 
 #include <optional>
-#include <string>
 
 namespace mirfak {
 
@@ -25,6 +24,6 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job);
 void fix_strategy(const Node& strategy, const std::optional<Node>& section, const Job& job, SearchSection& search);
 
 // Returns the section with every key written out: reads back as the same search.
-std::string search_yaml(const SearchSection& search);
+Value search_value(const SearchSection& search);
 
 }  // namespace mirfak

@@ -29,19 +29,15 @@ ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cl
   std::optional<Operations> operations;
   if (operations_node) operations = read_operations(*operations_node, cluster, sources);
   const std::optional<Node> assertions = root.find_or_null("assert");
-  read_notes(root.find_or_null("notes"));
+  const std::optional<Node> notes = root.find_or_null("notes");
+  read_notes(notes);
   root.finish();
-  return {model_node,
-          std::move(model),
-          std::move(cluster),
-          std::move(training),
-          std::move(framework),
-          strategy ? *strategy : Node(document, nothing, "strategy"),
-          std::move(search),
-          std::move(operations),
-          operations_node,
-          assertions ? read_assertions(*assertions) : Assertions{},
-          assertions};
+  return {model_node,           std::move(model),
+          std::move(cluster),   std::move(training),
+          std::move(framework), strategy ? *strategy : Node(document, nothing, "strategy"),
+          std::move(search),    std::move(operations),
+          operations_node,      assertions ? read_assertions(*assertions) : Assertions{},
+          assertions,           notes};
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct ScenarioSections {
   std::optional<Node> operations_node;
   Assertions assertions = {};
   std::optional<Node> assertions_node = {};
+  std::optional<Node> notes_node = {};
 };
 
 // Reads the sections of a document. Error(input) at the place of the fault, also at keys that no section has.

@@ -1,9 +1,5 @@
 #include "scenario/stated_notes.hpp"
 
-#include "base/yaml.hpp"
-
-#include <utility>
-
 namespace mirfak {
 
 namespace {
@@ -29,14 +25,5 @@ std::vector<std::string> read_notes(const std::optional<Node>& notes) {
 }
 
 std::vector<std::string> stated_notes(const Document& scenario) { return read_notes(notes_node(scenario)); }
-
-std::string notes_yaml(const Document& scenario) {
-  const std::optional<Node> notes = notes_node(scenario);
-  if (!notes) return "";
-  Value whole;
-  whole.kind = Value::Kind::mapping;
-  whole.fields.push_back({"notes", notes->value()});
-  return emit_yaml(whole) + "\n";
-}
 
 }  // namespace mirfak

@@ -13,7 +13,5 @@ namespace mirfak {
 std::vector<std::string> read_notes(const std::optional<Node>& notes);
 // Returns the notes of a scenario that was read before.
 std::vector<std::string> stated_notes(const Document& scenario);
-// Returns the notes as YAML, as they stand in a scenario; "" if there are none.
-std::string notes_yaml(const Document& scenario);
 
 }  // namespace mirfak

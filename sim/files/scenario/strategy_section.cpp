@@ -1,5 +1,6 @@
 #include "scenario/strategy_section.hpp"
 
+#include "base/field_table.hpp"
 #include "base/named_files.hpp"
 #include "scenario/stage_shapes.hpp"
 #include "schedule/schedule_file.hpp"
@@ -18,32 +19,19 @@ namespace mirfak {
 namespace {
 
 template <typename T>
-int read_whole_number(const Node& node, const StrategyField<T>& field) {
-  return static_cast<int>(
-      node.as_integer(static_cast<std::int64_t>(field.minimum), static_cast<std::int64_t>(field.maximum)));
-}
-
-template <typename T>
 T read_value(const Node& node, const StrategyField<T>& field) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return node.as_bool();
-  } else if constexpr (std::is_same_v<T, int>) {
-    return read_whole_number(node, field);
-  } else if constexpr (std::is_same_v<T, double>) {
-    return node.as_number(field.minimum, field.maximum);
-  } else if constexpr (std::is_same_v<T, ScheduleId>) {
+  if constexpr (std::is_same_v<T, ScheduleId>) {
     return read_schedule(node);
-  } else if constexpr (std::is_enum_v<T>) {
-    return static_cast<T>(node.as_choice(field.names()));
   } else if constexpr (std::is_same_v<T, ModuleSet>) {
     T set;
     for (const Node& item : node.as_items()) set.set(item.as_choice(field.names()));
     return set;
   } else {
-    T list;
-    for (const Node& item : node.as_items()) list.push_back(read_whole_number(item, field));
-    if (list.empty()) node.fail("expected at least one number, found an empty list", "leave it out for its default");
-    return list;
+    T value = read_in<T>(node, {field.minimum, field.maximum, field.names});
+    if constexpr (kIsList<T>) {
+      if (value.empty()) node.fail("expected at least one number, found an empty list", "leave it out for its default");
+    }
+    return value;
   }
 }
 

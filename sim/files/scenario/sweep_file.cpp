@@ -1,6 +1,7 @@
 #include "scenario/sweep_file.hpp"
 
 #include "base/text.hpp"
+#include "base/values.hpp"
 #include "base/yaml.hpp"
 #include "scenario/named_scenario.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace mirfak {
 
@@ -152,28 +154,13 @@ std::uint64_t SweepFile::point_at(std::uint64_t position) const {
 }
 
 std::string SweepFile::definition() const {
-  const auto field = [](std::string key, Value value) { return Value::Field{std::move(key), std::move(value)}; };
-  Value root;
-  root.kind = Value::Kind::mapping;
-  root.fields.push_back(field("scenario", base_.root()));
-  Value axes;
-  axes.kind = Value::Kind::sequence;
+  Value axes = list_value();
   for (const SweepAxis& axis : axes_) {
-    Value keys;
-    keys.kind = Value::Kind::mapping;
-    for (const AxisColumn& column : axis.columns) {
-      Value values;
-      values.kind = Value::Kind::sequence;
-      values.items = column.values;
-      keys.fields.push_back(field(column.key, std::move(values)));
-    }
-    Value one;
-    one.kind = Value::Kind::mapping;
-    one.fields.push_back(field("zip", std::move(keys)));
-    axes.items.push_back(std::move(one));
+    Value keys = mapping_value();
+    for (const AxisColumn& column : axis.columns) keys.fields.push_back({column.key, list_value(column.values)});
+    axes.items.push_back(mapping_value({{"zip", std::move(keys)}}));
   }
-  root.fields.push_back(field("axes", std::move(axes)));
-  return emit_flow_yaml(root) + "\n";
+  return emit_flow_yaml(mapping_value({{"scenario", base_.root()}, {"axes", std::move(axes)}})) + "\n";
 }
 
 bool SweepFile::is_in_axis(const Location& where) const {

@@ -1,9 +1,10 @@
 #include "scenario/training_section.hpp"
 
+#include "base/yaml.hpp"
 #include "scenario/document_lengths.hpp"
 #include "strategy/precision_recipe.hpp"
 
-#include <optional>
+#include <algorithm>
 
 namespace mirfak {
 
@@ -11,112 +12,169 @@ namespace {
 
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
 
-std::string choice_or(Mapping& section, std::string_view key, const std::string& fallback,
-                      const std::vector<std::string>& names) {
-  const std::optional<Node> found = section.find(key);
-  return found ? names[found->as_choice(names)] : fallback;
+// Word that sets members of S. A word that sets one member is how that member is written.
+template <class S>
+struct MemberWord {
+  std::string word;
+  std::vector<bool S::*> members;
+};
+
+template <class S>
+void set_word(const Node& node, const std::vector<MemberWord<S>>& words, S& out) {
+  std::vector<std::string> names;
+  for (const MemberWord<S>& of : words) names.push_back(of.word);
+  for (const auto member : words[node.as_choice(names)].members) out.*member = true;
 }
 
-// Reads training.precision: the name of a recipe, written out.
-std::string read_precision(Mapping& section, const std::string& fallback) {
+template <class S>
+Value words_value(const std::vector<MemberWord<S>>& words, const S& of) {
+  Value out = list_value();
+  for (const auto& [word, members] : words) {
+    if (members.size() == 1 && of.*members.front()) out.items.push_back(word_value(word));
+  }
+  return out;
+}
+
+const std::vector<MemberWord<LowRankAdapters>>& adapter_targets() {
+  using Of = LowRankAdapters;
+  static const std::vector<MemberWord<Of>> words = {{"qkv", {&Of::query_key_value}},
+                                                    {"proj", {&Of::attention_output}},
+                                                    {"fc1", {&Of::mlp_up}},
+                                                    {"fc2", {&Of::mlp_down}},
+                                                    {"attention", {&Of::query_key_value, &Of::attention_output}},
+                                                    {"mlp", {&Of::mlp_up, &Of::mlp_down}}};
+  return words;
+}
+
+const std::vector<MemberWord<CudaGraphs>>& cuda_graph_scopes() {
+  using Of = CudaGraphs;
+  static const std::vector<MemberWord<Of>> words = {{"none", {}},
+                                                    {"attention", {&Of::attention}},
+                                                    {"mlp", {&Of::mlp}},
+                                                    {"router", {&Of::router}},
+                                                    {"layer", {&Of::attention, &Of::mlp, &Of::router}},
+                                                    {"full", {&Of::iteration}}};
+  return words;
+}
+
+void read_targets(const Node& node, LowRankAdapters& adapters, const NoContext&) {
+  const std::vector<Node> items = node.as_items();
+  if (items.empty()) node.fail("expected at least one linear layer to adapt");
+  for (const Node& item : items) set_word(item, adapter_targets(), adapters);
+}
+
+const FieldTable<LowRankAdapters>& adapter_fields() {
+  using A = LowRankAdapters;
+  using F = FieldTable<A>::Field;
+  static const FieldTable<A> table = {
+      {
+          F("rank", &A::rank, {1, 1 << 20}).required(),
+          F("targets", read_targets, [](const A& of) { return words_value(adapter_targets(), of); }),
+          F("dropout", &A::dropout, {0, 1}),
+      },
+      [](Mapping& keys, A& of, const NoContext&) {
+        if (!keys.has("targets")) of.query_key_value = of.attention_output = of.mlp_up = of.mlp_down = true;
+      }};
+  return table;
+}
+
+// Reads one scope, or a list of scopes.
+void read_cuda_graphs(const Node& node, CudaGraphs& graphs) {
+  for (const Node& item : node.is_sequence() ? node.as_items() : std::vector<Node>{node}) {
+    set_word(item, cuda_graph_scopes(), graphs);
+  }
+}
+
+// Reads the name of a recipe, written out.
+void read_precision(const Node& node, std::string& precision) {
   static const std::vector<std::string> names = precision_recipe_names();
-  return find_precision_recipe(choice_or(section, "precision", fallback, names))->name;
+  precision = find_precision_recipe(names[node.as_choice(names)])->name;
 }
 
-const std::vector<std::string>& adapter_target_names() {
-  static const std::vector<std::string> names = {"qkv", "proj", "fc1", "fc2", "attention", "mlp"};
-  return names;
+// Returns a name, an absolute path, or the mapping that the line of YAML is.
+Value framework_value(const std::string& framework) {
+  if (framework.starts_with('/')) return quoted_value(framework);
+  return framework.starts_with('{') ? parse_yaml(framework, "training.framework") : word_value(framework);
 }
 
-LowRankAdapters read_adapters(const Node& node) {
-  Mapping section(node);
-  LowRankAdapters adapters;
-  adapters.rank = static_cast<int>(section.require("rank").as_integer(1, 1 << 20));
-  adapters.dropout = section.number_or("dropout", 0, 0, 1);
-  const std::optional<Node> targets = section.find("targets");
-  section.finish();
-  if (!targets) {
-    adapters.query_key_value = adapters.attention_output = adapters.mlp_up = adapters.mlp_down = true;
-    return adapters;
-  }
-  const std::vector<Node> items = targets->as_items();
-  if (items.empty()) targets->fail("expected at least one linear layer to adapt");
-  for (const Node& item : items) {
-    const std::string name = adapter_target_names()[item.as_choice(adapter_target_names())];
-    adapters.query_key_value = adapters.query_key_value || name == "qkv" || name == "attention";
-    adapters.attention_output = adapters.attention_output || name == "proj" || name == "attention";
-    adapters.mlp_up = adapters.mlp_up || name == "fc1" || name == "mlp";
-    adapters.mlp_down = adapters.mlp_down || name == "fc2" || name == "mlp";
-  }
-  return adapters;
-}
-
-// Precisions in which gradients are reduced.
 const std::vector<std::string>& gradient_precisions() {
   static const std::vector<std::string> names = {"bf16", "fp16", "fp32"};
   return names;
 }
 
-Optimizer read_optimizer(Mapping& section) {
-  const std::optional<Node> found = section.find("optimizer");
-  return found ? static_cast<Optimizer>(found->as_choice(optimizer_names())) : Optimizer::adam;
-}
-
-std::string read_framework_name(Mapping& section, const FrameworkCatalog& frameworks) {
-  const std::optional<Node> found = section.find("framework");
-  return found ? frameworks.read_stated(*found) : frameworks.default_name();
-}
-
-CudaGraphs with_scope(CudaGraphs graphs, std::size_t scope) {
-  const std::string& name = cuda_graph_scopes()[scope];
-  graphs.attention = graphs.attention || name == "attention" || name == "layer";
-  graphs.mlp = graphs.mlp || name == "mlp" || name == "layer";
-  graphs.router = graphs.router || name == "router" || name == "layer";
-  graphs.iteration = graphs.iteration || name == "full";
-  return graphs;
-}
-
-// Reads one scope, or a list of scopes.
-CudaGraphs read_cuda_graphs(Mapping& section) {
-  const std::optional<Node> found = section.find("cuda_graphs");
-  if (!found) return {};
-  if (!found->is_sequence()) return with_scope({}, found->as_choice(cuda_graph_scopes()));
-  CudaGraphs graphs;
-  for (const Node& item : found->as_items()) graphs = with_scope(graphs, item.as_choice(cuda_graph_scopes()));
-  return graphs;
-}
-
-}  // namespace
-
-const std::vector<std::string>& cuda_graph_scopes() {
-  static const std::vector<std::string> names = {"none", "attention", "mlp", "router", "layer", "full"};
-  return names;
-}
-
+// Names in the order of the enumeration.
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names = {"adam", "adam-8bit", "adafactor", "lamb", "sgd", "muon", "none"};
   return names;
 }
 
+}  // namespace
+
+const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
+  using T = TrainingSpec;
+  using F = FieldTable<T, FrameworkCatalog>::Field;
+  static const FieldTable<T, FrameworkCatalog> table = {
+      F("global_batch", &T::global_batch, {1, kMaxBatch}, "sequences per iteration").required(),
+      F("sequence_length", &T::sequence_length, {1, kMaxSequence}, "tokens of a sequence").by_default("the model's"),
+      F("precision", read_precision, &T::precision, word_value,
+        "`bf16`, `fp16`, `fp32`, `tf32`; with linear layers in a narrow format `fp8-delayed` (also called `fp8`), "
+        "`fp8-current`, `fp8-block`, `mxfp8`, `nvfp4` ([strategy/](../../description/strategy))"),
+      F(
+          "framework",
+          [](const Node& node, T& of, const FrameworkCatalog& known) { of.framework = known.read_stated(node); },
+          [](const T& of) { return framework_value(of.framework); },
+          "a name that `mirfak list frameworks` shows, or the path of a [framework "
+          "file](../../../hw_profiles/frameworks/README.md), relative to the file that states it, or a mapping of such "
+          "a file's keys: `{like: megatron-core, fusion: {cross_entropy: true}}`")
+          .by_default("that of [hw_profiles/defaults.yaml](../../../hw_profiles/defaults.yaml): `megatron-core`"),
+      F("document_lengths", read_document_lengths, &T::documents, document_lengths_value,
+        "sequences are packed with documents, whose tokens attend to those of their own alone: `512`, tokens of "
+        "each, or `{512: 3, 2048: 1}`, how many there are of each length for one another; longer ones than a "
+        "sequence are cut. Only fused attention saves by it")
+          .or_null()
+          .if_set(),
+      F(
+          "cuda_graphs", read_cuda_graphs, &T::cuda_graphs,
+          [](const CudaGraphs& of) { return words_value(cuda_graph_scopes(), of); },
+          "what is replayed as CUDA graphs, one or a list of `attention`, `mlp`, `router`, `layer` (the three; "
+          "experts never are), `full` (forward and backward passes of the iteration)")
+          .by_default("`none`")
+          .if_set(),
+      F("blocking_launches", &T::blocking_launches, {},
+        "the host waits for the end of every kernel before it goes on (`CUDA_LAUNCH_BLOCKING=1`): nothing is issued "
+        "ahead")
+          .if_set(),
+      F("fp8_parameters", &T::fp8_parameters, {},
+        "parameters of linear layers are kept, and gathered, in the narrow format")
+          .if_set(),
+      F("fp8_activation_input", &T::fp8_activation_input, {},
+        "backward keeps the input of an MLP's activation function in 8 bits (Megatron Core's "
+        "`activation_func_fp8_input_store`)")
+          .if_set(),
+      F("lora", &T::adapters, adapter_fields(),
+        "`{rank, targets, dropout}`: only low-rank adapters are trained, the model itself is frozen; targets among "
+        "`qkv`, `proj`, `fc1`, `fc2`, `attention` (`qkv`, `proj`), `mlp` (`fc1`, `fc2`), default all; dropout before "
+        "the adapter, default 0")
+          .or_null()
+          .if_set(),
+      F("gradient_precision", &T::gradient_precision, {0, 0, gradient_precisions},
+        "in which gradients are reduced: `bf16`, `fp16` or `fp32`")
+          .by_default("the framework's")
+          .if_set(),
+      F("optimizer", &T::optimizer, {0, 0, optimizer_names},
+        "`adam`, `adam-8bit` (both moments in 8 bits), `adafactor` (sums over rows and columns instead of moments), "
+        "`lamb`, `sgd` (with momentum), `muon` (layers' matrices by orthogonal momentum, the rest by Adam) or "
+        "`none`"),
+      F("tokens", &T::tokens, {1, 1e18}, "of the whole training: adds training time and cost").or_null().if_set(),
+  };
+  return table;
+}
+
 TrainingSpec read_training(const Node& node, const ModelSpec& model, const FrameworkCatalog& frameworks) {
-  Mapping section(node);
-  TrainingSpec training;
-  training.global_batch = section.require("global_batch").as_integer(1, kMaxBatch);
-  training.sequence_length = section.integer_or("sequence_length", model.max_sequence, 1, kMaxSequence);
-  if (const std::optional<Node> lengths = section.find_or_null("document_lengths")) {
-    training.documents = read_document_lengths(*lengths);
-  }
-  training.precision = read_precision(section, training.precision);
-  training.fp8_parameters = section.bool_or("fp8_parameters", false);
-  training.fp8_activation_input = section.bool_or("fp8_activation_input", false);
-  training.cuda_graphs = read_cuda_graphs(section);
-  training.blocking_launches = section.bool_or("blocking_launches", false);
-  if (const std::optional<Node> tokens = section.find_or_null("tokens")) training.tokens = tokens->as_number(1, 1e18);
-  training.framework = read_framework_name(section, frameworks);
-  if (const std::optional<Node> lora = section.find_or_null("lora")) training.adapters = read_adapters(*lora);
-  training.gradient_precision = choice_or(section, "gradient_precision", "", gradient_precisions());
-  training.optimizer = read_optimizer(section);
-  section.finish();
+  TrainingSpec defaults;
+  defaults.sequence_length = model.max_sequence;
+  TrainingSpec training = training_fields().read(node, defaults, frameworks);
+  if (training.framework.empty()) training.framework = frameworks.default_name();
   return training;
 }
 

@@ -102,9 +102,7 @@ double mean_error(const std::vector<OwnRun>& runs, double OwnRun::*predicted) {
 }  // namespace
 
 std::string node_type_of(const Scenario& scenario) {
-  const Document resolved = Document::from_text(scenario.resolved, "the scenario as resolved");
-  const Node cluster = Mapping(Node(resolved)).require("cluster");
-  return Mapping(Mapping(cluster).require("nodes").as_items().front()).require("type").as_string();
+  return scenario.completed.find("cluster")->find("nodes")->items.front().find("type")->scalar;
 }
 
 double OwnRunsFit::error_before() const { return mean_error(runs, &OwnRun::predicted_s); }

@@ -209,10 +209,8 @@ std::optional<RecordedHost> recorded_host(std::span<const Recording> recordings)
 }
 
 std::string recorded_framework_yaml(const Scenario& scenario, const RecordedHost& host) {
-  const Document resolved = Document::from_text(scenario.resolved, "the scenario as resolved");
-  const Node training = Mapping(Node(resolved)).require("training");
-  const Node framework = Mapping(training).require("framework");
-  if (!framework.is_scalar()) {
+  const Value& framework = *scenario.completed.find("training")->find("framework");
+  if (framework.kind != Value::Kind::scalar) {
     fail_input({scenario.name, 0, 0}, "training.framework is a mapping, which a file cannot be like",
                "put it into a file, and name that");
   }
@@ -223,7 +221,7 @@ std::string recorded_framework_yaml(const Scenario& scenario, const RecordedHost
       "host:\n"
       "  forward_s: {{value: {:.4g}, source: {}}}\n"
       "  backward_s: {{value: {:.4g}, source: {}}}\n",
-      quoted_yaml(framework.as_string()), host.forward_s, source, host.backward_s, source);
+      quoted_yaml(framework.scalar), host.forward_s, source, host.backward_s, source);
 }
 
 RecordedFit fit_recorded_run(const Scenario& scenario, std::span<const Recording> recordings,
