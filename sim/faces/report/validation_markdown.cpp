@@ -138,7 +138,7 @@ std::string ranges(const std::vector<ValidationTable>& tables, const std::string
   return out + fmt::format(
                    "| **mean of {} tables** | | {:.1f} % | {:.1f} % |\n\n![Reliability of ranges]({})\n\n"
                    "What ranges promise against what they keep, means over tables left out; dashed: honest.\n",
-                   judged.tables.size(), 100 * judged.coverage, 100 * judged.mean_width, plot_name);
+                   judged.known.tables, 100 * judged.known.coverage, 100 * judged.known.mean_width, plot_name);
 }
 
 }  // namespace

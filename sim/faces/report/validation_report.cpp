@@ -228,8 +228,12 @@ std::string left_out_text(const std::string& title, const LeftOutRanges& left_ou
     out.add_row({std::filesystem::path(table.name).stem().string(), std::to_string(table.runs),
                  format_percent(table.coverage), format_percent(table.mean_width)});
   }
-  out.add_row({"mean of tables", std::to_string(left_out.tables.size()), format_percent(left_out.coverage),
-               format_percent(left_out.mean_width)});
+  const auto add_mean = [&](const char* title, const MeanRanges& mean) {
+    if (mean.tables == 0) return;
+    out.add_row({title, std::to_string(mean.tables), format_percent(mean.coverage), format_percent(mean.mean_width)});
+  };
+  add_mean("mean of tables", left_out.known);
+  add_mean("mean of first contacts", left_out.first_contact);
   return out.text();
 }
 
