@@ -4,9 +4,12 @@
 #include "program/replica_classes.hpp"
 #include "simulation/borrowed_figures.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace mirfak {
 
@@ -31,6 +34,15 @@ double borrowed_seconds(const NodeHardware& node, Precision precision, const Act
   return out;
 }
 
+// Returns the number of sources that measured the job's software on such GPUs; the job knows of them.
+int sources_of(const Job& job, const GpuSpec& gpu) {
+  return job.ranges.measured->sources(job.framework.name, job.framework.likes, gpu.architecture);
+}
+
+double unmeasured_share_of(const Job& job, const GpuSpec& gpu) {
+  return job.ranges.measured == nullptr ? 0 : unmeasured_share(sources_of(job, gpu));
+}
+
 double share_of_layers_with_experts(const ModelSpec& model) {
   if (!model.blocks.empty()) return model.mixture.experts > 0 ? 1 : 0;
   std::int64_t layers = 0;
@@ -49,15 +61,34 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
   const std::vector<ReplicaClass> classes = replica_classes(job);
   double ranks = 0;
   double borrowed = 0;
+  double unmeasured = 0;
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const ReplicaClass& alike = classes[i % classes.size()];
     const auto stage = static_cast<int>(i / classes.size());
     const NodeHardware& node = job.hardware_of(stage, alike.first()).hardware;
     borrowed += alike.count() * borrowed_seconds(node, job.product_precision(), result.stages[i].activity_s);
+    unmeasured += alike.count() * unmeasured_share_of(job, node.gpu);
     ranks += alike.count();
   }
+  at(shares, Uncertainty::unmeasured) = unmeasured / ranks;
   at(shares, Uncertainty::borrowed) = borrowed / (ranks * result.iteration_time_s);
   return shares;
+}
+
+std::vector<std::string> unmeasured_software(const Job& job) {
+  std::vector<std::string> notes;
+  if (job.ranges.measured == nullptr) return notes;
+  std::set<std::string> seen;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const NodeHardware& node = group.hardware;
+    if (node.spec.correction || sources_of(job, node.gpu) > 0) continue;
+    if (!seen.insert(node.gpu.architecture).second) continue;
+    notes.push_back(fmt::format(
+        "no run of {} on {} GPUs has judged these predictions: the range is that of first contacts, and a few runs of "
+        "your own make it narrower (mirfak calibrate --runs)",
+        job.framework.name, node.gpu.architecture));
+  }
+  return notes;
 }
 
 // Weights the factors by their shares of the time: bubbles follow the activities that cause them.

@@ -5,6 +5,7 @@
 #include "simulation/iteration.hpp"
 
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -15,6 +16,10 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
 // follows from the uncertainty of the corrections and from the scatter of runs, else from the widths of the job. {0,
 // 0}: not known.
 PredictionRange range_of(const Job& job, const IterationResult& result);
+
+// Returns notes on software that no source has measured on the GPUs of a job, a sentence for each architecture. Empty:
+// every part was measured, or a user's own runs correct it.
+std::vector<std::string> unmeasured_software(const Job& job);
 
 // Range in which a measured peak of the fullest GPU lies. The job's widths apply to what the framework allocates; the
 // bytes of the platform are taken as they are. {0, 0}: not known.

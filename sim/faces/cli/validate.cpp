@@ -13,6 +13,7 @@
 #include "report/validation_markdown.hpp"
 #include "report/validation_plots.hpp"
 #include "report/validation_report.hpp"
+#include "strategy/framework_catalog.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <sstream>
 
 namespace mirfak {
@@ -31,6 +33,7 @@ namespace po = boost::program_options;
 
 struct ValidateOptions {
   std::vector<std::string> files;
+  std::vector<std::string> first_contacts;
   std::string format;
   std::string out;
   std::string report;
@@ -79,6 +82,9 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       FileRole::output, "ranges", options.ranges, "RANGES.yaml",
       "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
       "by a fit to the others");
+  syntax.add_files(FileRole::input, "first-contact", options.first_contacts, "RUNS.csv",
+                   "for --ranges: runs that changed nothing of mirfak when they were seen; they say how far predictions "
+                   "of software and machines are off that nobody has measured");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
@@ -115,6 +121,8 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
 }
 
 constexpr double kRangeLevel = 0.8;  // share of the measurements that lie in their ranges
+// First contacts are runs as users bring them, some values inferred.
+constexpr const char* kFirstContactTiers = "AB";
 constexpr int kOwnRuns = 3;          // number of own runs whose prediction of other runs is judged
 
 constexpr const char* kNothingOfOwnRuns =
@@ -125,21 +133,33 @@ constexpr const char* kNothingOfOwnRuns =
 constexpr const char* kNothingOfMemory =
     "\nRanges of peak memory cannot be told: two tables have to state what was allocated\n";
 
+std::vector<ValidatedRun> counted_runs(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  std::vector<ValidatedRun> runs = all_runs(tables);
+  std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
+  return runs;
+}
+
 struct FittedRanges {
   std::string file;
   std::string text;  // reliability of the ranges, for people
 };
 
-FittedRanges fitted_ranges(const std::string& tiers, const std::vector<ValidationTable>& tables) {
-  std::vector<ValidatedRun> runs = all_runs(tables);
-  std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
+FittedRanges fitted_ranges(const std::string& tiers, const std::vector<ValidationTable>& tables,
+                           const std::vector<ValidationTable>& first_contacts,
+                           std::span<const std::string> frameworks) {
+  const std::vector<ValidatedRun> known = counted_runs(tables, tiers);
+  std::vector<ValidatedRun> runs = known;
+  for (ValidatedRun& run : counted_runs(first_contacts, kFirstContactTiers)) {
+    run.first_contact = true;
+    runs.push_back(std::move(run));
+  }
   const auto scored = std::count_if(runs.begin(), runs.end(), [](const ValidatedRun& run) { return run.scored(); });
   const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel);
   const std::string source =
       fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
-  const std::optional<SpreadOfTables> own = spread_of_tables(runs, kRangeLevel, kOwnRuns);
-  const std::optional<MemoryRanges> memory = fit_memory_ranges(runs, kRangeLevel);
-  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source) +
+  const std::optional<SpreadOfTables> own = spread_of_tables(known, kRangeLevel, kOwnRuns);
+  const std::optional<MemoryRanges> memory = fit_memory_ranges(known, kRangeLevel);
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source, frameworks) +
               (memory ? memory_ranges_yaml(*memory) : "") + (own ? own_runs_yaml(*own) : ""),
           "\n" + ranges_text(left_out) + (memory ? memory_ranges_text(memory->left_out) : kNothingOfMemory) +
               (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
@@ -221,16 +241,27 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   std::optional<RunMapping> own;
   if (!options.map.empty()) own = mappings.own(options.map);
 
-  std::vector<ValidationTable> tables;
-  for (const std::string& file : options.files) {
+  const bool fits_ranges = !options.ranges.empty();
+  if (!options.first_contacts.empty() && !fits_ranges) {
+    fail_input({}, "--first-contact has no use without --ranges", "give these tables as RUNS.csv to score them");
+  }
+  const auto validated = [&](const std::string& file, bool sensitivities) {
     CsvTable table = CsvTable::from_file(file);
     if (options.line > 0) table = table.only_line(options.line);
-    tables.push_back({std::filesystem::path(file).stem().string(),
-                      validate_runs(table, mappings, folders, own ? &*own : nullptr, !options.ranges.empty())});
+    return ValidationTable{std::filesystem::path(file).stem().string(),
+                           validate_runs(table, mappings, folders, own ? &*own : nullptr, sensitivities)};
+  };
+  std::vector<ValidationTable> tables;
+  for (const std::string& file : options.files) {
+    tables.push_back(validated(file, fits_ranges));
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
   FittedRanges ranges;  // fitted before anything is written, as fitting may fail
-  if (!options.ranges.empty()) ranges = fitted_ranges(options.tiers, tables);
+  if (fits_ranges) {
+    std::vector<ValidationTable> first_contacts;
+    for (const std::string& file : options.first_contacts) first_contacts.push_back(validated(file, false));
+    ranges = fitted_ranges(options.tiers, tables, first_contacts, FrameworkCatalog(folders.hardware).names());
+  }
   if (!options.report.empty()) write_report(options, tables);
   if (!options.ranges.empty()) write_text_file(options.ranges, ranges.file);
   if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));

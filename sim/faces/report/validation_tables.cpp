@@ -124,9 +124,13 @@ Table left_out_table(const std::string& title, const LeftOutRanges& left_out, Re
     out.add({std::filesystem::path(table.name).stem().string(), table.runs, in_percent(table.coverage),
              in_percent(table.mean_width)});
   }
-  const std::size_t count = left_out.tables.size();
-  out.add({sum_name(file ? fmt::format("mean of {} tables", count) : "mean of tables", form),
-           file ? Cell("") : Cell(count), in_percent(left_out.coverage), in_percent(left_out.mean_width)});
+  const auto add_mean = [&](const MeanRanges& mean, const char* of) {
+    if (mean.tables == 0) return;
+    out.add({sum_name(file ? fmt::format("mean of {} {}", mean.tables, of) : fmt::format("mean of {}", of), form),
+             file ? Cell("") : Cell(mean.tables), in_percent(mean.coverage), in_percent(mean.mean_width)});
+  };
+  add_mean(left_out.known, "tables");
+  add_mean(left_out.first_contact, "first contacts");
   return out;
 }
 

@@ -13,7 +13,7 @@ constexpr double kFirstSmoothing = 1e-2;  // width of the rounding of the loss a
 constexpr double kLastSmoothing = 1e-7;
 constexpr double kSettled = 1e-12;
 
-using Coefficients = std::array<double, kQuantileFeatures>;
+using Coefficients = QuantileCoefficients;
 
 double sum_of(const QuantileSample& sample, const Coefficients& coefficients) {
   double sum = 0;
@@ -35,8 +35,8 @@ struct Quadratic {
     }
   }
 
-  // Minimizes coordinate by coordinate, each within [0, largest].
-  void minimise(Coefficients& b, double largest) const {
+  // Minimizes coordinate by coordinate, each from 0 to its largest value.
+  void minimise(Coefficients& b, const Coefficients& largest) const {
     for (int sweep = 0; sweep < kSweeps; ++sweep) {
       double moved = 0;
       for (std::size_t i = 0; i < kQuantileFeatures; ++i) {
@@ -45,7 +45,7 @@ struct Quadratic {
         for (std::size_t j = 0; j < kQuantileFeatures; ++j) {
           if (j != i) rest -= a[i][j] * b[j];
         }
-        const double best = std::clamp(rest / a[i][i], 0.0, largest);
+        const double best = std::clamp(rest / a[i][i], 0.0, largest[i]);
         moved = std::max(moved, std::abs(best - b[i]));
         b[i] = best;
       }
@@ -56,7 +56,7 @@ struct Quadratic {
 
 }  // namespace
 
-Coefficients fit_quantile(const std::vector<QuantileSample>& samples, double quantile, double largest) {
+Coefficients fit_quantile(const std::vector<QuantileSample>& samples, double quantile, const Coefficients& largest) {
   Coefficients b{};
   const double shrink = std::pow(kLastSmoothing / kFirstSmoothing, 1.0 / (kRounds - 1));
   double smoothing = kFirstSmoothing;

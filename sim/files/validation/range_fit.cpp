@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
 
 namespace mirfak {
 
@@ -15,8 +18,10 @@ namespace {
 static_assert(kUncertainties == kQuantileFeatures);
 
 constexpr std::size_t kFewestToJudge = 3;  // fewest tables: one left out of the fit to the others
-// Limit on a width: a few rows of one table must not claim more for a feature that no other table has.
+// Limit on a width: a few rows of one table must not claim more for a feature that no other table has. Software that
+// nobody measured has missed by more in many tables.
 constexpr double kLargestWidth = 0.3;
+constexpr double kLargestUnmeasuredWidth = 1;
 // Number of runs at which a table has half of its largest weight: tables of many runs hardly count more than tables of
 // few, as runs of one source have similar errors.
 constexpr double kRunsOfFullWeight = 3;
@@ -24,7 +29,16 @@ constexpr double kRunsOfFullWeight = 3;
 struct TableOfRuns {
   std::string name;
   std::vector<const ValidatedRun*> runs;
+
+  bool first_contact() const { return runs.front()->first_contact; }
 };
+
+QuantileCoefficients largest_widths() {
+  QuantileCoefficients out;
+  out.fill(kLargestWidth);
+  out[static_cast<std::size_t>(Uncertainty::unmeasured)] = kLargestUnmeasuredWidth;
+  return out;
+}
 
 std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
   std::vector<TableOfRuns> tables;
@@ -61,7 +75,8 @@ MemoryWidths fit_memory(const std::vector<TableOfRuns>& tables, const TableOfRun
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
-  return {fit_quantile(below, quantile, kLargestWidth).front(), fit_quantile(above, quantile, kLargestWidth).front()};
+  return {fit_quantile(below, quantile, largest_widths()).front(),
+          fit_quantile(above, quantile, largest_widths()).front()};
 }
 
 LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) {
@@ -76,23 +91,58 @@ LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) 
 
 double log_ratio(const ValidatedRun& run) { return std::log(run.seconds.measured / run.seconds.predicted); }
 
+// Counts the tables that measured each framework on each architecture. Runs of a first contact changed no prediction.
+MeasuredSoftware measured_in(const std::vector<TableOfRuns>& tables) {
+  MeasuredSoftware out;
+  for (const TableOfRuns& table : tables) {
+    if (table.first_contact()) continue;
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const ValidatedRun* run : table.runs) {
+      if (!run->architecture.empty() && seen.emplace(run->framework, run->architecture).second) {
+        out.add(run->framework, run->architecture);
+      }
+    }
+  }
+  return out;
+}
+
+// Returns the uncertainty of a run where these sources measured its software. On several architectures, the run keeps
+// the share that it was predicted with.
+UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftware& measured) {
+  UncertaintyShares out = run.uncertainty;
+  if (!run.architecture.empty()) {
+    out[static_cast<std::size_t>(Uncertainty::unmeasured)] =
+        unmeasured_share(measured.sources(run.framework, {}, run.architecture));
+  }
+  return out;
+}
+
 RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
+  auto measured = std::make_shared<const MeasuredSoftware>(measured_in(tables));
   std::vector<QuantileSample> above;
   for (const TableOfRuns& table : tables) {
     if (&table == left_out) continue;
     const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
-    for (const ValidatedRun* run : table.runs) above.push_back({run->uncertainty, log_ratio(*run), weight});
+    for (const ValidatedRun* run : table.runs) {
+      above.push_back({uncertainty_with(*run, *measured), log_ratio(*run), weight});
+    }
   }
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
-  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth), {}, {}};
+  return {level,
+          fit_quantile(below, quantile, largest_widths()),
+          fit_quantile(above, quantile, largest_widths()),
+          {},
+          {},
+          std::move(measured)};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
-  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0, 0};
+  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0, 0, table.first_contact()};
   for (const ValidatedRun* run : table.runs) {
-    const PredictionRange range = prediction_range(run->seconds.predicted, run->uncertainty, widths);
+    const UncertaintyShares uncertainty = uncertainty_with(*run, *widths.measured);
+    const PredictionRange range = prediction_range(run->seconds.predicted, uncertainty, widths);
     const bool inside = run->seconds.measured >= range.low_s && run->seconds.measured <= range.high_s;
     out.coverage += (inside ? 1.0 : 0.0) / out.runs;
     out.mean_width += (range.high_s - range.low_s) / run->seconds.predicted / out.runs;
@@ -100,14 +150,25 @@ LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
   return out;
 }
 
-LeftOutRanges means_of(std::vector<LeftOutTable> tables) {
-  LeftOutRanges out{std::move(tables), 0, 0};
-  const auto count = static_cast<double>(out.tables.size());
-  for (const LeftOutTable& table : out.tables) {
-    out.coverage += table.coverage / count;
-    out.mean_width += table.mean_width / count;
+MeanRanges mean_of(const std::vector<LeftOutTable>& tables, bool first_contact) {
+  MeanRanges out;
+  for (const LeftOutTable& table : tables) {
+    if (table.first_contact != first_contact) continue;
+    out.coverage += table.coverage;
+    out.mean_width += table.mean_width;
+    ++out.tables;
+  }
+  if (out.tables > 0) {
+    out.coverage /= out.tables;
+    out.mean_width /= out.tables;
   }
   return out;
+}
+
+LeftOutRanges means_of(std::vector<LeftOutTable> tables) {
+  const MeanRanges known = mean_of(tables, false);
+  const MeanRanges first = mean_of(tables, true);
+  return {std::move(tables), known, first};
 }
 
 std::vector<TableOfRuns> enough_tables(std::span<const ValidatedRun> runs, std::size_t least) {
@@ -145,26 +206,55 @@ std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> run
   std::vector<Reliability> out;
   for (const double level : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
     const LeftOutRanges judged = judge_range_widths(runs, level);
-    out.push_back({level, judged.coverage, judged.mean_width});
+    out.push_back({level, judged.known.coverage, judged.known.mean_width});
   }
   return out;
 }
 
-std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source) {
+namespace {
+
+std::string mean_yaml(const MeanRanges& mean) {
+  return fmt::format("{{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}", mean.tables, mean.coverage,
+                     mean.mean_width);
+}
+
+std::string measured_yaml(MeasuredSoftware measured, std::span<const std::string> frameworks) {
+  for (const std::string& name : frameworks) measured.list(name);
+  std::string out =
+      "# Tables that measured a framework on an architecture of GPUs. Where none did, a prediction is a first contact.\n"
+      "measured:\n";
+  for (const auto& [framework, counts] : measured.frameworks()) {
+    std::string of_each;
+    for (const auto& [architecture, tables] : counts) {
+      of_each += fmt::format("{}{}: {}", of_each.empty() ? "" : ", ", architecture, tables);
+    }
+    out += fmt::format("  {}: {{{}}}\n", framework, of_each);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source,
+                        std::span<const std::string> frameworks) {
   std::string out = fmt::format(
       "# How far measured iterations lie from predicted ones: ln(measured / predicted) of `level` of them is between\n"
       "# -below and above, each the sum of these widths times the shares of the iteration that they concern\n"
       "# (README.md of this folder). Made by `mirfak validate RUNS.csv... --tiers A --ranges FILE`.\n"
       "source: \"{}\"\n"
       "level: {:g}\n"
-      "left_out: {{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}  # means over tables, each judged by the others\n"
-      "widths:\n",
-      source, widths.level, left_out.tables.size(), left_out.coverage, left_out.mean_width);
+      "left_out: {}  # means over tables, each judged by the others\n",
+      source, widths.level, mean_yaml(left_out.known));
+  if (left_out.first_contact.tables > 0) {
+    out += fmt::format("first_contact: {}  # of them, those whose runs changed nothing\n",
+                       mean_yaml(left_out.first_contact));
+  }
+  out += "widths:\n";
   for (std::size_t i = 0; i < kUncertainties; ++i) {
     out += fmt::format("  {}: {{below: {:.4f}, above: {:.4f}}}\n", key_of(static_cast<Uncertainty>(i)), widths.below[i],
                        widths.above[i]);
   }
-  return out;
+  return out + measured_yaml(*widths.measured, frameworks);
 }
 
 std::string memory_ranges_yaml(const MemoryRanges& ranges) {
@@ -173,9 +263,8 @@ std::string memory_ranges_yaml(const MemoryRanges& ranges) {
       "memory:\n"
       "  below: {:.4f}\n"
       "  above: {:.4f}\n"
-      "  left_out: {{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}\n",
-      ranges.widths.below, ranges.widths.above, ranges.left_out.tables.size(), ranges.left_out.coverage,
-      ranges.left_out.mean_width);
+      "  left_out: {}\n",
+      ranges.widths.below, ranges.widths.above, mean_yaml(ranges.left_out.known));
 }
 
 }  // namespace mirfak

@@ -16,13 +16,21 @@ struct LeftOutTable {
   int runs = 0;
   double coverage = 0;    // share of the measurements that lie inside
   double mean_width = 0;  // mean width of the ranges, as shares of the predictions
+  bool first_contact = false;  // its runs changed nothing of the model (ValidatedRun::first_contact)
 };
 
-// Means over tables, each left out in turn.
-struct LeftOutRanges {
-  std::vector<LeftOutTable> tables;
+// Means over tables of the ranges of their predictions.
+struct MeanRanges {
+  int tables = 0;
   double coverage = 0;
   double mean_width = 0;
+};
+
+// Tables, each left out in turn, with means over those that are known and over those of a first contact.
+struct LeftOutRanges {
+  std::vector<LeftOutTable> tables;
+  MeanRanges known;
+  MeanRanges first_contact;
 };
 
 // Fitted ranges of peaks of memory that the framework allocates.
@@ -36,7 +44,8 @@ std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs
 // Fits the widths of ranges that hold a share `level` of the measured runs, with half of the other runs on either side:
 // quantiles of ln(measured / predicted), linear in the shares of their uncertainties, with no negative coefficient.
 // Every table counts nearly alike, for any number of runs. Runs without a prediction or a measurement do not count.
-// Error(input) if fewer than two tables have runs that count.
+// RangeWidths::measured counts the tables that are no first contact. Error(input) if fewer than two tables have runs
+// that count.
 RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level);
 
 // Judges the honesty of such widths for tables that are left out of the fit. Error(input) as of fit_range_widths(), and
@@ -52,8 +61,10 @@ struct Reliability {
 // Judges ranges from 10 to 95 %. Empty for fewer than three tables.
 std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs);
 
-// Returns the widths as `ranges.yaml`; `source` names the runs that they were fitted to.
-std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source);
+// Returns the widths as `ranges.yaml`; `source` names the runs that they were fitted to, `frameworks` those of the data
+// folder, measured or not.
+std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source,
+                        std::span<const std::string> frameworks = {});
 std::string memory_ranges_yaml(const MemoryRanges& ranges);  // one section of that file
 
 }  // namespace mirfak

@@ -71,6 +71,11 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   const bool alike = std::all_of(nodes.begin(), nodes.end(),
                                  [&](const NodeGroup& group) { return group.hardware.spec.name == machine; });
   run.machine = alike ? machine : "";
+  const std::string& architecture = nodes.front().hardware.gpu.architecture;
+  const bool of_one = std::all_of(nodes.begin(), nodes.end(), [&](const NodeGroup& group) {
+    return group.hardware.gpu.architecture == architecture;
+  });
+  run.architecture = of_one ? architecture : "";
   run.framework = simulation.job.framework.name;
   run.left_out_s = predicted_left_out(scenario.job, std::filesystem::path(run.run.where.file).stem().string());
   if (depth == Depth::sensitivities && !run.run.out_of_memory) {

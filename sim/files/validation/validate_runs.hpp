@@ -30,6 +30,8 @@ struct ValidatedRun {
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
   std::string machine, framework;  // node type, "" if there are several; framework
+  std::string architecture;        // architecture of the GPUs; "" if there are several
+  bool first_contact = false;      // nothing of the model was chosen or changed because of this run
   // Set on request only: the sensitivities of the prediction (simulation/time_factors.hpp), and the simulated scenario.
   std::optional<FactorVector> time_sensitivities;
   std::shared_ptr<const Scenario> simulated_scenario;

@@ -14,13 +14,14 @@ constexpr double kWidest = 10;  // a factor of e^10 is no useful range
 
 std::string_view name_of(Uncertainty uncertainty) {
   constexpr std::array<std::string_view, kUncertainties> kNames = {
-      "any prediction", "hardware without tables of its own", "tensor communication", "layers with experts"};
+      "any prediction", "hardware without tables of its own", "tensor communication", "layers with experts",
+      "software that few have measured on such GPUs"};
   return kNames[static_cast<std::size_t>(uncertainty)];
 }
 
 std::string_view key_of(Uncertainty uncertainty) {
   constexpr std::array<std::string_view, kUncertainties> kKeys = {"always", "borrowed", "tensor_communication",
-                                                                  "experts"};
+                                                                  "experts", "unmeasured"};
   return kKeys[static_cast<std::size_t>(uncertainty)];
 }
 
@@ -50,6 +51,21 @@ FactorSpread read_spread(const Node& section) {
   return out;
 }
 
+MeasuredSoftware read_measured(const Node& section) {
+  constexpr std::int64_t kMostSources = 10'000;
+  MeasuredSoftware out;
+  Mapping frameworks(section);
+  for (const std::string& framework : frameworks.keys()) {
+    out.list(framework);
+    Mapping architectures(frameworks.require(framework));
+    for (const std::string& architecture : architectures.keys()) {
+      const std::int64_t sources = architectures.require(architecture).as_integer(1, kMostSources);
+      out.add(framework, architecture, static_cast<int>(sources));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 RangeWidths read_range_widths(const std::filesystem::path& folder) {
@@ -58,7 +74,8 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
   const Document document = Document::from_file(file);
   Mapping root{Node(document)};
   root.require("source").as_string();
-  root.ignore("left_out");  // for people
+  root.ignore("left_out");       // for people
+  root.ignore("first_contact");  // for people
   RangeWidths out;
   out.level = root.require("level").as_number(0.01, 0.99);
   Mapping widths(root.require("widths"));
@@ -75,6 +92,9 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     out.memory.below = of.require("below").as_number(0, kWidest);
     out.memory.above = of.require("above").as_number(0, kWidest);
     of.finish();
+  }
+  if (const std::optional<Node> measured = root.find("measured")) {
+    out.measured = std::make_shared<const MeasuredSoftware>(read_measured(*measured));
   }
   if (const std::optional<Node> own = root.find("own_runs")) out.own_runs = read_spread(*own);
   root.finish();

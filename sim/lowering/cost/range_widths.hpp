@@ -1,11 +1,13 @@
 #pragma once
 
 #include "cluster/time_factors.hpp"
+#include "cost/measured_software.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,8 +19,9 @@ enum class Uncertainty : std::uint8_t {
   borrowed,              // kernels and collectives on hardware without measured tables of its own
   tensor_communication,  // many short collectives that nothing hides
   experts,               // layers with experts, whose software changes from release to release
+  unmeasured,            // software that few sources, or none, have measured on such GPUs
 };
-inline constexpr std::size_t kUncertainties = 4;
+inline constexpr std::size_t kUncertainties = 5;
 using UncertaintyShares = std::array<double, kUncertainties>;  // shares of the iteration, in [0, 1]
 
 std::string_view name_of(Uncertainty uncertainty);  // for people
@@ -53,9 +56,11 @@ struct RangeWidths {
   UncertaintyShares above{};
   MemoryWidths memory;
   FactorSpread own_runs;
+  // Sources that measured each framework; nullptr: nothing is known of it, and no prediction counts as unmeasured.
+  // Shared, because jobs are copied often.
+  std::shared_ptr<const MeasuredSoftware> measured;
 
   bool known() const { return level > 0; }
-  friend bool operator==(const RangeWidths&, const RangeWidths&) = default;
 };
 
 // Range in seconds in which measurements of an iteration lie.
