@@ -166,9 +166,10 @@ TEST_CASE("a folder without ranges knows nothing, and a file has to say every wi
   CHECK_THROWS_AS(read_range_widths(folder_with("level: 0.8\n")), Error);
 }
 
-// Forty tables of two frameworks: predictions of the first are right to 3 %, and half of its tables changed them. Tables
-// of the second are first contacts, 30 % slower than predicted.
-TEST_CASE("software that no table measured has a wider range, on the side of its errors; tables that did make it narrow") {
+// Forty tables of two frameworks: predictions of the first are right to 3 %, and half of its tables changed them.
+// Tables of the second are first contacts, 30 % slower than predicted.
+TEST_CASE(
+    "software that no table measured has a wider range, on the side of its errors; tables that did make it narrow") {
   std::mt19937 random(3);
   std::normal_distribution<double> error;
   std::vector<ValidatedRun> runs;

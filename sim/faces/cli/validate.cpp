@@ -82,9 +82,10 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       FileRole::output, "ranges", options.ranges, "RANGES.yaml",
       "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
       "by a fit to the others");
-  syntax.add_files(FileRole::input, "first-contact", options.first_contacts, "RUNS.csv",
-                   "for --ranges: runs that changed nothing of mirfak when they were seen; they say how far predictions "
-                   "of software and machines are off that nobody has measured");
+  syntax.add_files(
+      FileRole::input, "first-contact", options.first_contacts, "RUNS.csv",
+      "for --ranges: runs that changed nothing of mirfak when they were seen; they say how far predictions "
+      "of software and machines are off that nobody has measured");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
@@ -123,7 +124,7 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
 constexpr double kRangeLevel = 0.8;  // share of the measurements that lie in their ranges
 // First contacts are runs as users bring them, some values inferred.
 constexpr const char* kFirstContactTiers = "AB";
-constexpr int kOwnRuns = 3;          // number of own runs whose prediction of other runs is judged
+constexpr int kOwnRuns = 3;  // number of own runs whose prediction of other runs is judged
 
 constexpr const char* kNothingOfOwnRuns =
     "\nWhat own runs are weighed against cannot be told: that needs three tables with four runs and more on one type "

@@ -17,9 +17,9 @@ struct QuantileSample {
 
 using QuantileCoefficients = std::array<double, kQuantileFeatures>;
 
-// Linear quantile regression: returns coefficients from 0 to the `largest` of each feature such that, by weight, a share `quantile` of the
-// samples lies below their sums. Minimizes the pinball loss by majorization (Hunter and Lange, "Quantile regression via
-// an MM algorithm", Journal of Computational and Graphical Statistics 9, 2000).
+// Linear quantile regression: returns coefficients from 0 to the `largest` of each feature such that, by weight, a
+// share `quantile` of the samples lies below their sums. Minimizes the pinball loss by majorization (Hunter and Lange,
+// "Quantile regression via an MM algorithm", Journal of Computational and Graphical Statistics 9, 2000).
 QuantileCoefficients fit_quantile(const std::vector<QuantileSample>& samples, double quantile,
                                   const QuantileCoefficients& largest);
 

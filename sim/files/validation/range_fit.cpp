@@ -221,7 +221,8 @@ std::string mean_yaml(const MeanRanges& mean) {
 std::string measured_yaml(MeasuredSoftware measured, std::span<const std::string> frameworks) {
   for (const std::string& name : frameworks) measured.list(name);
   std::string out =
-      "# Tables that measured a framework on an architecture of GPUs. Where none did, a prediction is a first contact.\n"
+      "# Tables that measured a framework on an architecture of GPUs. Where none did, a prediction is a first "
+      "contact.\n"
       "measured:\n";
   for (const auto& [framework, counts] : measured.frameworks()) {
     std::string of_each;

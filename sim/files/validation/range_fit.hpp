@@ -14,8 +14,8 @@ namespace mirfak {
 struct LeftOutTable {
   std::string name;
   int runs = 0;
-  double coverage = 0;    // share of the measurements that lie inside
-  double mean_width = 0;  // mean width of the ranges, as shares of the predictions
+  double coverage = 0;         // share of the measurements that lie inside
+  double mean_width = 0;       // mean width of the ranges, as shares of the predictions
   bool first_contact = false;  // its runs changed nothing of the model (ValidatedRun::first_contact)
 };
 
