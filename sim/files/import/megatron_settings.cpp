@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
 #include "import/program_facts.hpp"
 #include "model/model_loader.hpp"
 
@@ -91,8 +92,7 @@ void read_named_model(MegatronReading& reading, const ImportContext& context) {
   const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
   reading.sequence = length.value_or(model.max_sequence);
   if (!length) return;
-  reading.draft.take(*reading.options.said({"seq-length", "encoder-seq-length"}), "training.sequence_length",
-                     std::to_string(*length));
+  reading.table.read("seq-length");
 }
 
 }  // namespace
@@ -104,22 +104,14 @@ std::string megatron_option_name(std::string_view name) {
   return out;
 }
 
-std::int64_t MegatronReading::count_or(const MegatronOptions::Names& names, std::string_view key, std::int64_t fallback,
-                                       const std::string& reason) {
-  const std::optional<std::int64_t> value = options.count(names);
-  if (!value) {
-    draft.assume(key, std::to_string(fallback), reason);
-    return fallback;
-  }
-  draft.take(*options.said(names), key, std::to_string(*value));
-  return *value;
+std::int64_t MegatronReading::count(std::string_view name) { return whole_number_of(table.read(name)).value_or(0); }
+
+std::int64_t MegatronReading::count(std::string_view name, std::int64_t fallback, const std::string& why) {
+  return whole_number_of(table.read(name, std::to_string(fallback), why)).value_or(0);
 }
 
-bool MegatronReading::flag(const MegatronOptions::Names& names, std::string_view key, std::string_view value) {
-  const Setting* setting = options.flag(names);
-  if (setting == nullptr) return false;
-  draft.take(*setting, key, value);
-  return true;
+std::int64_t MegatronReading::number_under(std::string_view key) const {
+  return whole_number_of(word_under(draft, key)).value_or(0);
 }
 
 std::optional<std::int64_t> MegatronReading::replicas() const {
@@ -129,7 +121,9 @@ std::optional<std::int64_t> MegatronReading::replicas() const {
 
 void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const ImportContext& context) {
   const MegatronKnowledge knowledge = read_megatron_knowledge(context.sources.folders.hardware);
-  MegatronReading reading{draft, MegatronOptions(draft), run, knowledge, context.gpus};
+  const OptionList list(context.sources.folders.hardware, "megatron");
+  MegatronOptions options(draft);
+  MegatronReading reading{draft, options, OptionTable(list, options, "--"), run, knowledge, context.gpus};
   if (!reading.gpus) reading.gpus = draft.machine.gpus();
   reading.program = program_of(reading);
   const Setting* deepspeed = reading.options.flag({"deepspeed"});
