@@ -228,25 +228,24 @@ void read_experts(MegatronReading& reading) {
 std::pair<std::int64_t, std::string> tokens_of(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   const std::string type = options.word({"tokenizer-type"}).value_or("");
-  std::string model =
+  const std::string model =
       options.word({"tokenizer-model"}).value_or("") + " " + options.word({"tokenizer-name-or-path"}).value_or("");
-  const auto known = [&](const std::vector<MegatronKnowledge::Vocabulary>& among,
-                         const auto& holds) -> std::pair<std::int64_t, std::string> {
-    for (const MegatronKnowledge::Vocabulary& vocabulary : among) {
-      if (holds(vocabulary.of))
-        return {vocabulary.tokens,
-                fmt::format("{} tokens of {} ({})", vocabulary.tokens, vocabulary.of, vocabulary.source)};
+  const Value& vocabularies = reading.facts.section("vocabularies");
+  const auto known = [&](std::string_view among, const auto& holds) -> std::pair<std::int64_t, std::string> {
+    for (const Value::Field& one : vocabularies.find(among)->fields) {
+      const std::string tokens = text_under(one.value, "tokens");
+      if (holds(one.key))
+        return {whole_number_of(tokens).value_or(0),
+                fmt::format("{} tokens of {} ({})", tokens, one.key, text_under(one.value, "source"))};
     }
     return {0, ""};
   };
-  const MegatronKnowledge& knowledge = reading.knowledge;
-  auto out = known(knowledge.models, [&](const std::string& name) { return model.find(name) != std::string::npos; });
-  if (out.first == 0) out = known(knowledge.tokenizer_types, [&](const std::string& name) { return name == type; });
+  const auto is = [](std::string_view kind) { return [kind](const std::string& name) { return name == kind; }; };
   const bool word_pieces = reading.program == MegatronProgram::bert || reading.program == MegatronProgram::t5;
-  if (out.first == 0 && word_pieces)
-    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "BertWordPieceCase"; });
-  if (out.first == 0)
-    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "GPT2BPETokenizer"; });
+  auto out = known("models", [&](const std::string& name) { return model.find(name) != std::string::npos; });
+  if (out.first == 0) out = known("types", is(type));
+  if (out.first == 0 && word_pieces) out = known("types", is("BertWordPieceCase"));
+  if (out.first == 0) out = known("types", is("GPT2BPETokenizer"));
   for (const std::string_view name : {"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"}) {
     if (const Setting* setting = options.said({name})) reading.draft.use(*setting, "the size of the vocabulary");
   }

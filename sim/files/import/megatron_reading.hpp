@@ -1,8 +1,8 @@
 #pragma once
 
-#include "import/megatron_knowledge.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/program_facts.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct MegatronReading {
   MegatronOptions& options;
   OptionTable table;
   const MegatronRun& run;
-  const MegatronKnowledge& knowledge;
+  const ProgramFacts& facts;
   std::optional<std::int64_t> gpus;  // total GPUs
   bool deepspeed = false;
 

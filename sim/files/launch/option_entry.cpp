@@ -1,8 +1,11 @@
 #include "launch/option_entry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace mirfak {
 
@@ -30,10 +33,42 @@ OptionMeaning read_word(const Node& node) {
   return out;
 }
 
+std::vector<std::string> read_words(const std::optional<Node>& list) {
+  std::vector<std::string> out;
+  if (!list) return out;
+  for (const Node& item : list->as_items()) out.push_back(item.as_string());
+  return out;
+}
+
+OptionCondition read_condition(Mapping& in) {
+  OptionCondition out;
+  out.key = in.string_or("key", "");
+  out.is = read_words(in.find("is"));
+  out.isnt = read_words(in.find("isnt"));
+  out.has = in.string_or("has", "");
+  if (const auto above = in.find("above")) out.above = above->as_number(0, 1e9);
+  out.with = in.string_or("with", "");
+  out.without = in.string_or("without", "");
+  return out;
+}
+
+std::vector<OptionCondition> read_conditions(const std::optional<Node>& list) {
+  std::vector<OptionCondition> out;
+  if (!list) return out;
+  for (const Node& item : list->as_items()) {
+    Mapping in(item);
+    out.push_back(read_condition(in));
+    out.back().otherwise = read_meaning(in);
+    in.finish();
+  }
+  return out;
+}
+
 OptionEntry::Form read_form(Mapping& in) {
   const std::optional<Node> form = in.find("form");
   if (!form) return in.has("sets") ? OptionEntry::Form::flag : OptionEntry::Form::word;
-  return static_cast<OptionEntry::Form>(form->as_choice({"word", "first", "list", "count", "number", "flag"}));
+  return static_cast<OptionEntry::Form>(
+      form->as_choice({"word", "first", "list", "groups", "count", "number", "flag"}));
 }
 
 void read_default(Mapping& in, OptionEntry& out) {
@@ -53,7 +88,11 @@ void read_meanings(Mapping& in, OptionEntry& out) {
   if (const auto sets = in.find("sets")) out.words.emplace_back("true", read_word(*sets));
   if (const auto words = in.find("words")) {
     Mapping all(*words);
-    for (const std::string& word : all.keys()) out.words.emplace_back(word, read_word(all.require(word)));
+    for (const std::string& word : all.keys()) {
+      const Node meaning = all.require(word);
+      const std::vector<Node> several = meaning.is_sequence() ? meaning.as_items() : std::vector<Node>{meaning};
+      for (const Node& one : several) out.words.emplace_back(word, read_word(one));
+    }
   }
   const OptionMeaning own = read_meaning(in);
   if (!own.reason.empty()) out.otherwise = own;
@@ -68,32 +107,6 @@ std::optional<double> number_in(std::string_view text) {
 }
 
 }  // namespace
-
-std::vector<std::string> read_words(const std::optional<Node>& list) {
-  std::vector<std::string> out;
-  if (!list) return out;
-  for (const Node& item : list->as_items()) out.push_back(item.as_string());
-  return out;
-}
-
-std::vector<OptionCondition> read_option_conditions(const std::optional<Node>& list) {
-  std::vector<OptionCondition> out;
-  if (!list) return out;
-  for (const Node& item : list->as_items()) {
-    Mapping in(item);
-    OptionCondition one;
-    one.key = in.string_or("key", "");
-    one.is = read_words(in.find("is"));
-    one.isnt = read_words(in.find("isnt"));
-    if (const auto above = in.find("above")) one.above = above->as_number(0, 1e9);
-    one.with = in.string_or("with", "");
-    one.without = in.string_or("without", "");
-    one.otherwise = read_meaning(in);
-    in.finish();
-    out.push_back(std::move(one));
-  }
-  return out;
-}
 
 OptionEntry read_option_entry(const std::string& name, const Node& node) {
   OptionEntry out;
@@ -112,8 +125,8 @@ OptionEntry read_option_entry(const std::string& name, const Node& node) {
   out.form = read_form(in);
   read_meanings(in, out);
   read_default(in, out);
-  out.only = read_option_conditions(in.find("only"));
-  out.written_if = read_option_conditions(in.find("written_if"));
+  out.only = read_conditions(in.find("only"));
+  out.written_if = read_conditions(in.find("written_if"));
   out.writes = in.string_or("writes", "");
   out.unless = in.string_or("unless", "");
   if (const auto refused = in.find("refused")) {
@@ -125,16 +138,36 @@ OptionEntry read_option_entry(const std::string& name, const Node& node) {
   return out;
 }
 
+OptionRefusal read_option_refusal(const Node& node) {
+  Mapping in(node);
+  OptionRefusal out{in.require("key").as_string(), {}, in.require("reason").as_string(), ""};
+  const OptionCondition own = read_condition(in);
+  if (!own.is.empty() || !own.isnt.empty() || !own.has.empty() || own.above) out.conditions.push_back(own);
+  for (OptionCondition& more : read_conditions(in.find("and"))) out.conditions.push_back(std::move(more));
+  out.hint = in.string_or("hint", "");
+  in.finish();
+  return out;
+}
+
 bool OptionCondition::holds(const std::function<std::string(std::string_view key)>& value_of) const {
   const std::string value = value_of(key);
-  const auto has = [&](const std::vector<std::string>& values) {
+  const auto among = [&](const std::vector<std::string>& values) {
     return std::any_of(values.begin(), values.end(), [&](const std::string& one) {
       const bool other_key = one.find('.') != std::string::npos && !number_in(one);
       return (other_key ? value_of(one) : one) == value;
     });
   };
-  if (above) return number_in(value).value_or(0) > *above;
-  return (is.empty() || has(is)) && !has(isnt);
+  if (above && number_in(value).value_or(0) <= *above) return false;
+  const std::string listed = fmt::format(", {},", value.substr(0, value.find(']')).substr(value.starts_with('[')));
+  if (!has.empty() && listed.find(fmt::format(", {},", has)) == std::string::npos) return false;
+  return (is.empty() || among(is)) && !among(isnt);
+}
+
+OptionEntry OptionEntry::taking(std::vector<std::string> words_taken) const {
+  OptionEntry out = *this;
+  out.takes = std::move(words_taken);
+  if (written == Written::never) out.written = Written::table;
+  return out;
 }
 
 std::vector<std::string_view> OptionEntry::names() const {

@@ -32,6 +32,7 @@ struct OptionCondition {
   std::string key = {};              // "strategy.tensor"; "": the condition is on options
   std::vector<std::string> is = {};  // values of the key; a value may be another key, whose value it then stands for
   std::vector<std::string> isnt = {};
+  std::string has = {};              // word that the key's list contains
   std::optional<double> above = {};  // bound that the key's number exceeds
   std::string with = {};             // name of an option that has to be stated, without dashes in front
   std::string without = {};          // name of an option that must not be stated
@@ -45,10 +46,11 @@ struct OptionCondition {
 // program's files share it; hw_profiles/launch/README.md describes the form in which it stands in a list of options.
 struct OptionEntry {
   enum class Form : std::uint8_t {
-    word,   // one word, or several that are read as one
-    first,  // a list of words, of which the first counts
-    list,   // a list of words
-    count,  // a whole number
+    word,    // one word, or several that are read as one
+    first,   // a list of words, of which the first counts
+    list,    // a list of words
+    groups,  // a list of lists of words, each as one word with commas
+    count,   // a whole number
     number,
     flag  // stated without a value, or as true or false
   };
@@ -79,15 +81,25 @@ struct OptionEntry {
 
   std::vector<std::string_view> names() const;  // all names of the option, without dashes in front
   bool has_default() const { return !fallback.empty() || !like.empty(); }
+  // Returns this option as another program has it, which takes these words.
+  OptionEntry taking(std::vector<std::string> words_taken) const;
   // Returns the meaning of a value in the program's words; nullptr: none.
   const OptionMeaning* meaning_of(const std::string& word) const;
   // Returns the program's word for a value of the key; nullptr: none. `words` must not be empty.
   const std::string* word_for(std::string_view value) const;
 };
 
-// Reads an entry or a condition. Error(input) for one that does not follow hw_profiles/launch/README.md.
+// A job that a program cannot run: the key to blame, the conditions that such a job meets, and the message. "{}" in the
+// reason stands for the key's value.
+struct OptionRefusal {
+  std::string key;
+  std::vector<OptionCondition> conditions;
+  std::string reason;
+  std::string hint;
+};
+
+// Reads an entry, a refusal or a condition. Error(input) for one that does not follow hw_profiles/launch/README.md.
 OptionEntry read_option_entry(const std::string& name, const Node& node);
-std::vector<OptionCondition> read_option_conditions(const std::optional<Node>& list);
-std::vector<std::string> read_words(const std::optional<Node>& list);
+OptionRefusal read_option_refusal(const Node& node);
 
 }  // namespace mirfak

@@ -1,6 +1,7 @@
 #include "launch/option_list.hpp"
 
 #include "base/error.hpp"
+#include "base/remembered.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,15 +26,24 @@ OptionList::OptionList(const std::filesystem::path& hardware, std::string_view n
       add(std::move(field));
     }
   }
+  const std::optional<Node> like = root.find("like");
+  const OptionList meanings = like ? OptionList(hardware, like->as_string()) : OptionList();
   const Node options = root.require("options");
   if (!options.is_mapping()) options.fail("expected options, found " + options.described());
   for (const Value::Field& field : options.value().fields) {
     // One entry may stand for several options that mean the same: "--num-a, --num-b".
     for (std::size_t begin = 0; begin < field.key.size();) {
       const std::size_t end = std::min(field.key.find(", ", begin), field.key.size());
-      add(read_option_entry(field.key.substr(begin, end - begin), options.child(field.value, field.key)));
+      OptionEntry entry =
+          read_option_entry(field.key.substr(begin, end - begin), options.child(field.value, field.key));
+      const OptionEntry* other = field.value.kind == Value::Kind::mapping ? nullptr : meanings.find(entry.name);
+      if (other != nullptr) entry = other->taking(entry.takes);
+      add(std::move(entry));
       begin = end + 2;
     }
+  }
+  if (const auto refused = root.find("refused")) {
+    for (const Node& item : refused->as_items()) refusals_.push_back(read_option_refusal(item));
   }
   root.finish();
 }
@@ -47,6 +57,11 @@ void OptionList::add(OptionEntry entry) {
 const OptionEntry* OptionList::find(std::string_view option) const {
   const auto found = places_.find(option);
   return found == places_.end() ? nullptr : &entries_[found->second];
+}
+
+std::size_t OptionList::place(std::string_view option) const {
+  const auto found = places_.find(option);
+  return found == places_.end() ? entries_.size() : found->second;
 }
 
 bool OptionList::has(std::string_view option) const {
@@ -69,6 +84,11 @@ void OptionList::require(const LaunchOptions& options) const {
     const bool none = option.joined && option.words.front() == "null";
     require(option.name, none ? std::vector<std::string>{} : option.words);
   }
+}
+
+const OptionList& option_list(const std::filesystem::path& hardware, std::string_view name) {
+  static Remembered<OptionList> lists;
+  return lists.get((hardware / name).string(), [&] { return OptionList(hardware, name); });
 }
 
 }  // namespace mirfak

@@ -14,6 +14,7 @@ namespace mirfak {
 // The options of a project, as its own sources define them, with their meanings: hw_profiles/launch/options/NAME.yaml.
 class OptionList {
  public:
+  OptionList() = default;
   // Error(input) if the file is missing or does not follow hw_profiles/launch/README.md.
   OptionList(const std::filesystem::path& hardware, std::string_view name);
 
@@ -23,6 +24,8 @@ class OptionList {
   // Returns all options in the order of the list, which is the order in which they are written.
   const std::vector<OptionEntry>& entries() const { return entries_; }
   const OptionEntry* find(std::string_view option) const;  // nullptr: not in the list
+  std::size_t place(std::string_view option) const;        // in the order of the list; behind all for an unknown option
+  const std::vector<OptionRefusal>& refusals() const { return refusals_; }
 
   // True for an option that may be written.
   bool has(std::string_view option) const;
@@ -37,7 +40,11 @@ class OptionList {
   std::string file_;
   std::string title_;
   std::vector<OptionEntry> entries_;
+  std::vector<OptionRefusal> refusals_;
   std::map<std::string, std::size_t, std::less<>> places_;  // of the entries, by their names
 };
+
+// Returns the list of a project, which is read once.
+const OptionList& option_list(const std::filesystem::path& hardware, std::string_view name);
 
 }  // namespace mirfak
