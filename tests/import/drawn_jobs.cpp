@@ -70,8 +70,9 @@ std::string drawn_megatron_job(std::mt19937& random) {
   std::string out = fmt::format("model: {}\n", mixture ? "mixtral-8x7b" : drawn(random, {"gpt3-13b", "llama3-8b"}));
   out += "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n";
   out +=
-      fmt::format("training: {{global_batch: 256, sequence_length: 2048, framework: {}, precision: {}}}\nstrategy:\n",
-                  framework, drawn(random, {"bf16", "fp16", "fp8-delayed", "mxfp8"}));
+      fmt::format("training: {{global_batch: 256, sequence_length: 2048, framework: {}, precision: {}{}}}\nstrategy:\n",
+                  framework, drawn(random, {"bf16", "fp16", "fp8-delayed", "mxfp8"}),
+                  drawn(random, {"", "", "", ", optimizer: sgd", ", gradient_precision: fp32"}));
   const int tensor = drawn(random, {1, 2, 4});
   const int pipeline = drawn(random, {1, 1, 2, 4});
   out += fmt::format("  tensor: {}\n  pipeline: {}\n  micro_batch: {}\n", tensor, pipeline, drawn(random, {1, 2, 4}));

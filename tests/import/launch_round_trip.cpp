@@ -13,7 +13,11 @@
 using namespace mirfak;
 
 TEST_CASE("what is written for torchtitan's command line is read back as the same strategy") {
-  check_read_back(LaunchTarget::torchtitan, Launcher::none, 200, drawn_torchtitan_job);
+  check_read_back(LaunchTarget::torchtitan, Launcher::none, 1000, drawn_torchtitan_job);
+}
+
+TEST_CASE("what is written as torchtitan's TOML is read back as the same strategy") {
+  check_read_back(LaunchTarget::torchtitan_toml, Launcher::none, 1000, drawn_torchtitan_job);
 }
 
 TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on the same nodes") {

@@ -38,6 +38,11 @@ void check_same_strategy(const Job& before, const Job& after) {
   CHECK(before.training.global_batch == after.training.global_batch);
   CHECK(before.training.sequence_length == after.training.sequence_length);
   CHECK(before.training.precision == after.training.precision);
+  CHECK(before.training.optimizer == after.training.optimizer);
+  CHECK(before.training.cuda_graphs == after.training.cuda_graphs);
+  CHECK(before.training.fp8_parameters == after.training.fp8_parameters);
+  // The files do not say every framework, whose habits decide the gradients where no option does.
+  if (before.training.framework == after.training.framework) CHECK(gradient_bytes(before) == gradient_bytes(after));
   CHECK(before.model.layers == after.model.layers);
 }
 

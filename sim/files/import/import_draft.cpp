@@ -140,7 +140,8 @@ void ImportDraft::assume(std::string_view key, Value value, std::string reason) 
 }
 
 void ImportDraft::leave(const Setting& setting, const std::string& reason) {
-  join(line_of(setting, Verdict::no_effect).reason, reason, "; ");
+  std::string& said = line_of(setting, Verdict::no_effect).reason;
+  if (said != reason) join(said, reason, "; ");
 }
 
 void ImportDraft::doubt(const Setting& setting, const std::string& reason) {

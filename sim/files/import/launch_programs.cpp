@@ -2,10 +2,10 @@
 
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
-#include "import/megatron_knowledge.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/option_words.hpp"
+#include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
 #include "import/tuning_tools.hpp"
 
@@ -59,8 +59,8 @@ MegatronWords megatron_words(const LaunchCommand& launch, const std::set<std::st
 
 // True if a program of another name takes Megatron-LM's options: nearly all of its options are Megatron-LM's.
 bool takes_megatron_options(const LaunchCommand& launch, const ScenarioSources& sources) {
-  const MegatronKnowledge knowledge = read_megatron_knowledge(sources.folders.hardware);
-  const MegatronWords words = megatron_words(launch, {knowledge.names.begin(), knowledge.names.end()});
+  const ProgramFacts facts(sources, "megatron");
+  const MegatronWords words = megatron_words(launch, {facts.names().begin(), facts.names().end()});
   return words.layout >= 3 && 4 * words.foreign <= words.own;
 }
 

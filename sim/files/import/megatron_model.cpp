@@ -12,29 +12,22 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::string_view kModelDefault = "the program's default";
-
 bool gated(MegatronReading& reading) { return reading.options.flag({"swiglu", "geglu", "quick-geglu"}) != nullptr; }
 
-void read_sizes(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  const MegatronOptions::Names layers = {"num-layers", "decoder-num-layers", "encoder-num-layers"};
-  const MegatronOptions::Names heads = {"num-attention-heads"};
-  for (const auto& [names, key, into] :
-       {std::tuple{layers, "model.layers", &MegatronReading::layers},
-        std::tuple{MegatronOptions::Names{"hidden-size"}, "model.hidden", &MegatronReading::hidden},
-        std::tuple{heads, "model.heads", &MegatronReading::heads}}) {
-    const std::optional<std::int64_t> value = options.count(names);
-    if (!value && key == std::string_view("model.layers") && reading.program == MegatronProgram::hybrid) continue;
-    if (!value) {
-      draft.obstruct(reading.run.where,
-                     fmt::format("{} is not said: it stands in a checkpoint or in Python", *names.begin()));
-      continue;
-    }
-    reading.*into = *value;
-    draft.take(*options.said(names), key, std::to_string(*value));
+// Reads a size that a model cannot be without.
+std::int64_t required_size(MegatronReading& reading, std::string_view name) {
+  if (reading.options.said(reading.table.entry(name).names()) == nullptr) {
+    reading.draft.obstruct(reading.run.where,
+                           fmt::format("{} is not said: it stands in a checkpoint or in Python", name));
   }
+  return reading.count(name);
+}
+
+void read_sizes(MegatronReading& reading) {
+  const bool by_pattern = reading.program == MegatronProgram::hybrid;
+  reading.layers = by_pattern ? reading.count("num-layers") : required_size(reading, "num-layers");
+  reading.hidden = required_size(reading, "hidden-size");
+  reading.heads = required_size(reading, "num-attention-heads");
 }
 
 void read_ffn(MegatronReading& reading) {
@@ -43,53 +36,41 @@ void read_ffn(MegatronReading& reading) {
   const std::int64_t two_thirds = four * 2 / 3 / 64 * 64;
   if (reading.hidden == 0) return;
   reading.ffn =
-      reading.count_or({"ffn-hidden-size"}, "model.ffn", gate ? two_thirds : four,
-                       gate ? "two thirds of four times the hidden size, in whole 64s, as the activation is gated"
-                            : "four times the hidden size");
+      reading.count("ffn-hidden-size", gate ? two_thirds : four,
+                    gate ? "two thirds of four times the hidden size, in whole 64s, as the activation is gated"
+                         : "four times the hidden size");
 }
 
 void read_key_value_heads(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   reading.kv_heads = reading.heads;
-  if (const auto heads = options.count({"num-key-value-heads"})) {
-    reading.kv_heads = *heads;
-    reading.draft.take(*options.said({"num-key-value-heads"}), "model.kv_heads", std::to_string(*heads));
+  if (options.count({"num-key-value-heads"})) {
+    reading.kv_heads = reading.count("num-key-value-heads");
     return;
   }
-  const Setting* grouped = options.flag({"group-query-attention"});
-  const Setting* groups = options.said({"num-query-groups"});
-  if (grouped == nullptr) {
-    if (groups != nullptr)
-      reading.draft.leave(*groups, "without --group-query-attention every head has keys and values of its own");
-    return;
+  if (options.flag({"group-query-attention"}) != nullptr) {
+    reading.table.read("group-query-attention");
+    reading.kv_heads = reading.count("num-query-groups");
+  } else if (const Setting* groups = options.said({"num-query-groups"})) {
+    reading.draft.leave(*groups, "without --group-query-attention every head has keys and values of its own");
   }
-  reading.draft.use(*grouped, "with --num-query-groups");
-  reading.kv_heads =
-      reading.count_or({"num-query-groups"}, "model.kv_heads", 1, "the program's default with --group-query-attention");
 }
 
 void read_latent_attention(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
-  reading.draft.use(*options.flag({"multi-latent-attention"}), "multi-head latent attention");
-  const std::string reason(kModelDefault);
-  reading.count_or({"q-lora-rank"}, "model.latent_attention.query_rank", 0,
-                   "not said: queries come from the layer's input");
-  reading.count_or({"kv-lora-rank"}, "model.latent_attention.key_value_rank", 32, reason);
-  const std::int64_t position =
-      reading.count_or({"qk-pos-emb-head-dim"}, "model.latent_attention.position_dim", 64, reason);
-  reading.count_or({"v-head-dim"}, "model.latent_attention.value_dim", 128, reason);
+  reading.table.read_part("latent");
+  const std::int64_t position = reading.number_under("model.latent_attention.position_dim");
   const std::int64_t content = options.count({"qk-head-dim"}).value_or(128);
   reading.head_dim = content + position;
   const std::string sum = fmt::format("{} of content and {} of position", content, position);
-  if (const Setting* said = options.said({"qk-head-dim"}))
+  if (const Setting* said = options.said({"qk-head-dim"})) {
     reading.draft.take(*said, "model.head_dim", std::to_string(reading.head_dim), sum);
-  if (options.said({"qk-head-dim"}) == nullptr)
+  } else {
     reading.draft.assume("model.head_dim", std::to_string(reading.head_dim), sum);
+  }
   reading.kv_heads = reading.heads;
-  for (const MegatronOptions::Names& names :
-       {MegatronOptions::Names{"kv-channels"}, MegatronOptions::Names{"group-query-attention"},
-        MegatronOptions::Names{"num-query-groups"}}) {
-    if (const Setting* other = options.said(names))
+  for (const std::string_view name : {"kv-channels", "group-query-attention", "num-query-groups"}) {
+    if (const Setting* other = options.said({name}))
       reading.draft.leave(*other, "latent attention has sizes of its own");
   }
   if (const Setting* norms = options.flag({"qk-layernorm"}))
@@ -143,11 +124,6 @@ void read_windowed_layers(MegatronReading& reading, const Setting& setting, std:
   if (window->full_first == 0 && window->full_every == 0) reading.draft.use(setting, "a window in all layers");
 }
 
-void read_softmax(MegatronReading& reading) {
-  if (reading.options.word({"softmax-type"}).value_or("") != "learnable") return;
-  reading.draft.take(*reading.options.said({"softmax-type"}), "model.sinks", "true");
-}
-
 void read_attention(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   if (options.flag({"multi-latent-attention"}) != nullptr) {
@@ -155,11 +131,10 @@ void read_attention(MegatronReading& reading) {
   } else {
     read_key_value_heads(reading);
     const std::int64_t even = reading.heads > 0 ? reading.hidden / reading.heads : 0;
-    if (even > 0)
-      reading.head_dim = reading.count_or({"kv-channels"}, "model.head_dim", even, "the hidden size over the heads");
-    reading.flag({"qk-layernorm"}, "model.qk_norm");
+    if (even > 0) reading.head_dim = reading.count("kv-channels", even, "the hidden size over the heads");
+    reading.table.read("qk-layernorm");
   }
-  read_softmax(reading);
+  reading.table.read("softmax-type");
   const std::vector<std::string> window = options.words({"window-size"});
   if (window.empty()) return;
   const Setting& setting = *options.said({"window-size"});
@@ -170,85 +145,12 @@ void read_attention(MegatronReading& reading) {
   if (layers != nullptr) read_windowed_layers(reading, *layers, before + 1);
 }
 
-void read_activation(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  struct Kind {
-    MegatronOptions::Names names;
-    std::string_view activation;
-  };
-  static const Kind kinds[] = {{{"swiglu", "quick-geglu"}, "swiglu"},
-                               {{"geglu"}, "geglu"},
-                               {{"squared-relu"}, "squared_relu"},
-                               {{"openai-gelu", "onnx-safe"}, "gelu"}};
-  bool said = false;
-  for (const Kind& kind : kinds) {
-    const Setting* setting = options.flag(kind.names);
-    if (setting == nullptr) continue;
-    reading.draft.take(*setting, "model.activation", kind.activation);
-    said = true;
-  }
-  if (!said) reading.draft.assume("model.activation", "gelu", std::string(kModelDefault));
-  if (const Setting* clamp = options.said({"activation-func-clamp-value"}))
-    reading.draft.take(*clamp, "model.activation_limit", word_of(clamp->value));
-}
-
-void read_norms(MegatronReading& reading) {
-  const Setting* setting = reading.options.said({"normalization"});
-  if (setting == nullptr) return reading.draft.assume("model.normalization", "layer_norm", std::string(kModelDefault));
-  std::string name = word_of(setting->value);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  if (name == "rmsnorm") return reading.draft.take(*setting, "model.normalization", "rms_norm");
-  if (name == "layernorm") return reading.draft.take(*setting, "model.normalization", "layer_norm");
-  reading.draft.doubt(*setting, "expected LayerNorm or RMSNorm");
-}
-
-void read_positions(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  const Setting* setting = options.said({"position-embedding-type"});
-  const Setting* rotary = options.flag({"use-rotary-position-embeddings"});
-  const Setting* none = options.flag({"no-position-embedding"});
-  if (setting == nullptr && rotary != nullptr) return draft.take(*rotary, "model.position", "rotary");
-  if (setting == nullptr && none != nullptr) return draft.take(*none, "model.position", "none");
-  if (setting == nullptr) return draft.assume("model.position", "learned", std::string(kModelDefault));
-  for (const Setting* other : {rotary, none}) {
-    if (other != nullptr) draft.leave(*other, "--position-embedding-type says it");
-  }
-  const std::string name = word_of(setting->value);
-  if (name == "rope" || name == "rotary" || name == "yarn" || name == "mrope")
-    return draft.take(*setting, "model.position", "rotary");
-  if (name == "learned_absolute" || name == "absolute") return draft.take(*setting, "model.position", "learned");
-  if (name == "none" || name == "alibi") return draft.take(*setting, "model.position", name);
-  draft.doubt(*setting, "expected learned_absolute, rope, alibi or none");
-}
-
-void read_parts(MegatronReading& reading) {
-  read_activation(reading);
-  read_norms(reading);
-  read_positions(reading);
-  const std::string reason(kModelDefault);
-  if (!reading.flag({"disable-bias-linear"}, "model.linear_bias", "false"))
-    reading.draft.assume("model.linear_bias", "true", reason);
-  reading.flag({"add-qkv-bias"}, "model.qkv_bias");
-  if (!reading.flag({"untie-embeddings-and-output-weights"}, "model.tied_embeddings", "false"))
-    reading.draft.assume("model.tied_embeddings", "true", reason);
-  reading.flag({"embed-layernorm"}, "model.embedding_norm");
-  const auto predictions = reading.options.count({"mtp-num-layers"});
-  if (predictions)
-    reading.draft.take(*reading.options.said({"mtp-num-layers"}), "model.prediction_layers",
-                       std::to_string(*predictions));
-}
-
 // Reads dropout: Megatron-LM has one rate for attention and one for the rest; mirfak has one rate.
 void read_dropout(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   const double hidden = options.number({"hidden-dropout"}).value_or(0.1);
+  const std::string text = reading.table.read("hidden-dropout");
   const Setting* attention = options.said({"attention-dropout"});
-  const Setting* setting = options.said({"hidden-dropout"});
-  const std::string text = fmt::format("{}", hidden);
-  if (setting != nullptr) reading.draft.take(*setting, "model.dropout", text);
-  if (setting == nullptr) reading.draft.assume("model.dropout", text, std::string(kModelDefault));
   if (attention == nullptr) return;
   const bool same = options.number({"attention-dropout"}).value_or(0.1) == hidden;
   if (same) return reading.draft.use(*attention, "as --hidden-dropout");
@@ -296,11 +198,6 @@ void read_expert_layers(MegatronReading& reading) {
                        shifted ? "mirfak has experts in the last of so many, not in the first" : "");
 }
 
-void read_expert_interval(MegatronReading& reading) {
-  if (!reading.deepspeed || reading.options.said({"moe-layer-freq"}) != nullptr) return;
-  reading.count_or({"expert-interval"}, "model.experts.every", 2, "Megatron-DeepSpeed's --expert-interval");
-}
-
 void read_experts(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
@@ -319,46 +216,36 @@ void read_experts(MegatronReading& reading) {
   if (count == 0 || (count == 1 && reading.deepspeed)) return draft.leave(setting, "a dense model");
   reading.experts = count;
   draft.take(setting, "model.experts.count", std::to_string(count));
-  const std::string reason(kModelDefault);
-  reading.count_or({"moe-router-topk", "topk"}, "model.experts.per_token", reading.deepspeed ? 1 : 2, reason);
-  reading.count_or({"moe-ffn-hidden-size"}, "model.experts.ffn", reading.ffn, "as --ffn-hidden-size");
-  if (const auto shared = options.count({"moe-shared-expert-intermediate-size"})) {
-    draft.take(*options.said({"moe-shared-expert-intermediate-size"}), "model.experts.shared_ffn",
-               std::to_string(*shared));
-  }
-  if (const auto groups = options.count({"moe-router-num-groups"})) {
-    draft.take(*options.said({"moe-router-num-groups"}), "model.experts.groups", std::to_string(*groups));
-    reading.count_or({"moe-router-group-topk"}, "model.experts.groups_per_token", 1, "one group");
-  }
-  if (const Setting* gate = options.flag({"moe-shared-expert-gate"}))
-    draft.doubt(*gate, "the gate of shared experts is left out: one weight for each of the hidden size");
+  reading.count("moe-router-topk", reading.deepspeed ? 1 : 2);
+  reading.count("moe-ffn-hidden-size", reading.ffn);
+  reading.table.read("moe-shared-expert-intermediate-size");
+  reading.table.read_part("experts");
   read_expert_layers(reading);
-  read_expert_interval(reading);
+  if (reading.deepspeed) reading.table.read("expert-interval");
 }
 
 // Returns the tokens of the vocabulary before padding, and the reason.
 std::pair<std::int64_t, std::string> tokens_of(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   const std::string type = options.word({"tokenizer-type"}).value_or("");
-  std::string model =
+  const std::string model =
       options.word({"tokenizer-model"}).value_or("") + " " + options.word({"tokenizer-name-or-path"}).value_or("");
-  const auto known = [&](const std::vector<MegatronKnowledge::Vocabulary>& among,
-                         const auto& holds) -> std::pair<std::int64_t, std::string> {
-    for (const MegatronKnowledge::Vocabulary& vocabulary : among) {
-      if (holds(vocabulary.of))
-        return {vocabulary.tokens,
-                fmt::format("{} tokens of {} ({})", vocabulary.tokens, vocabulary.of, vocabulary.source)};
+  const Value& vocabularies = reading.facts.section("vocabularies");
+  const auto known = [&](std::string_view among, const auto& holds) -> std::pair<std::int64_t, std::string> {
+    for (const Value::Field& one : vocabularies.find(among)->fields) {
+      const std::string tokens = text_under(one.value, "tokens");
+      if (holds(one.key))
+        return {whole_number_of(tokens).value_or(0),
+                fmt::format("{} tokens of {} ({})", tokens, one.key, text_under(one.value, "source"))};
     }
     return {0, ""};
   };
-  const MegatronKnowledge& knowledge = reading.knowledge;
-  auto out = known(knowledge.models, [&](const std::string& name) { return model.find(name) != std::string::npos; });
-  if (out.first == 0) out = known(knowledge.tokenizer_types, [&](const std::string& name) { return name == type; });
+  const auto is = [](std::string_view kind) { return [kind](const std::string& name) { return name == kind; }; };
   const bool word_pieces = reading.program == MegatronProgram::bert || reading.program == MegatronProgram::t5;
-  if (out.first == 0 && word_pieces)
-    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "BertWordPieceCase"; });
-  if (out.first == 0)
-    out = known(knowledge.tokenizer_types, [](const std::string& name) { return name == "GPT2BPETokenizer"; });
+  auto out = known("models", [&](const std::string& name) { return model.find(name) != std::string::npos; });
+  if (out.first == 0) out = known("types", is(type));
+  if (out.first == 0 && word_pieces) out = known("types", is("BertWordPieceCase"));
+  if (out.first == 0) out = known("types", is("GPT2BPETokenizer"));
   for (const std::string_view name : {"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"}) {
     if (const Setting* setting = options.said({name})) reading.draft.use(*setting, "the size of the vocabulary");
   }
@@ -370,7 +257,7 @@ void read_vocabulary(MegatronReading& reading) {
   const Setting* padding = options.said({"make-vocab-size-divisible-by"});
   if (const auto padded = options.count({"padded-vocab-size"})) {
     reading.vocab = *padded;
-    reading.draft.take(*options.said({"padded-vocab-size"}), "model.vocab", std::to_string(*padded));
+    reading.table.read("padded-vocab-size");
     for (const std::string_view name :
          {"vocab-size", "vocab-file", "tokenizer-type", "tokenizer-model", "make-vocab-size-divisible-by"}) {
       if (const Setting* other = options.said({name})) reading.draft.leave(*other, "--padded-vocab-size says it");
@@ -408,8 +295,7 @@ void read_lengths(MegatronReading& reading) {
   const auto length = options.count(names);
   const auto longest = options.count({"max-position-embeddings"});
   if (length) {
-    reading.sequence = *length;
-    reading.draft.take(*options.said(names), "training.sequence_length", std::to_string(*length));
+    reading.sequence = reading.count("seq-length");
   } else if (longest) {
     reading.sequence = *longest;
     reading.draft.assume("training.sequence_length", std::to_string(*longest),
@@ -417,10 +303,7 @@ void read_lengths(MegatronReading& reading) {
   } else {
     reading.draft.obstruct(reading.run.where, "seq-length is not said");
   }
-  if (longest)
-    return reading.draft.take(*options.said({"max-position-embeddings"}), "model.max_sequence",
-                              std::to_string(*longest));
-  if (length) reading.draft.assume("model.max_sequence", std::to_string(*length), "as --seq-length");
+  reading.table.read("max-position-embeddings");
 }
 
 void describe_bert(MegatronReading& reading) {
@@ -437,7 +320,7 @@ void read_megatron_model(MegatronReading& reading) {
   read_sizes(reading);
   read_ffn(reading);
   read_attention(reading);
-  read_parts(reading);
+  reading.table.read_part("parts");
   read_dropout(reading);
   read_vocabulary(reading);
   read_lengths(reading);

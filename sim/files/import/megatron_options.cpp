@@ -131,6 +131,21 @@ std::optional<std::int64_t> MegatronOptions::count(const Names& names) {
   return static_cast<std::int64_t>(*out);
 }
 
+std::optional<OptionValue> MegatronOptions::value_of(const OptionEntry& entry) {
+  using Form = OptionEntry::Form;
+  const Names names = entry.names();
+  const Setting* setting = entry.form == Form::flag ? flag(names) : said(names);
+  if (setting == nullptr) return std::nullopt;
+  OptionValue out{setting, entry.form == Form::flag ? "true" : word_of(setting->value)};
+  if (entry.form == Form::count) out.word = std::to_string(*count(names));
+  if (entry.form == Form::number) out.word = fmt::format("{}", *number(names));
+  if (entry.form == Form::first) {
+    const std::vector<std::string> all = words_of(setting->value);
+    out.word = all.empty() ? "" : all.front();
+  }
+  return out;
+}
+
 std::vector<std::string> MegatronOptions::words(const Names& names) {
   const Setting* setting = said(names);
   return setting == nullptr ? std::vector<std::string>{} : words_of(setting->value);

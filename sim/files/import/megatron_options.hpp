@@ -1,6 +1,6 @@
 #pragma once
 
-#include "import/import_draft.hpp"
+#include "import/option_table.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace mirfak {
 // Megatron-LM's options by name ("micro-batch-size", without dashes), from a file of any format. Options that are
 // false, none or null count as not stated. An option whose value is not known (${TP}) is doubted, and `missing` lists
 // the names that would have to be known.
-class MegatronOptions {
+class MegatronOptions : public OptionSource {
  public:
   explicit MegatronOptions(ImportDraft& draft) : draft_(draft) {}
 
@@ -27,7 +27,9 @@ class MegatronOptions {
   std::optional<double> number(const Names& names);
   std::vector<std::string> words(const Names& names);  // the words of a list in any notation
 
-  ImportDraft& draft() { return draft_; }
+  ImportDraft& draft() override { return draft_; }
+  std::optional<OptionValue> value_of(const OptionEntry& entry) override;
+  bool states(const OptionEntry& entry) override { return flag(entry.names()) != nullptr; }
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:

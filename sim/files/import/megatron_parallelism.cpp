@@ -12,8 +12,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::string_view kDefault = "the program's default";
-
 Value list_value(const std::vector<int>& numbers, const Location& where) {
   Value out;
   out.kind = Value::Kind::sequence;
@@ -23,24 +21,15 @@ Value list_value(const std::vector<int>& numbers, const Location& where) {
 }
 
 void read_context(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  const Setting* ulysses = options.said({"ds-sequence-parallel-size"});
-  if (ulysses != nullptr && options.count({"ds-sequence-parallel-size"}).value_or(1) > 1) {
-    reading.context = reading.count_or({"ds-sequence-parallel-size"}, "strategy.context", 1, "");
+  const Setting* ulysses = reading.options.said({"ds-sequence-parallel-size"});
+  if (ulysses != nullptr && reading.options.count({"ds-sequence-parallel-size"}).value_or(1) > 1) {
+    reading.context = reading.count("ds-sequence-parallel-size");
     reading.draft.take(*ulysses, "strategy.context_communication", "a2a", "heads divided inside attention");
     return;
   }
   if (ulysses != nullptr) reading.draft.leave(*ulysses, "one rank");
-  reading.context = reading.count_or({"context-parallel-size"}, "strategy.context", 1, std::string(kDefault));
-  const Setting* way = options.said({"cp-comm-type"});
-  if (way == nullptr) return;
-  if (reading.context <= 1) return reading.draft.leave(*way, "only with context parallelism");
-  const std::vector<std::string> ways = options.words({"cp-comm-type"});
-  const std::string name = ways.empty() ? "" : ways.front();
-  if (name == "all_gather") return reading.draft.take(*way, "strategy.context_communication", "all-gather");
-  if (name == "a2a" || name == "p2p") return reading.draft.take(*way, "strategy.context_communication", name);
-  reading.draft.take(*way, "strategy.context_communication", "p2p");
-  reading.draft.doubt(*way, "mirfak divides heads or passes keys and values around, not both in turn: a ring is taken");
+  reading.context = reading.count("context-parallel-size");
+  reading.table.read("cp-comm-type");
 }
 
 // Sets chunks by --pipeline-model-parallel-layout.
@@ -128,14 +117,12 @@ std::int64_t read_chunks(MegatronReading& reading) {
 
 void read_megatron_parallelism(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
-  const std::string reason(kDefault);
-  reading.tensor =
-      reading.count_or({"tensor-model-parallel-size", "model-parallel-size"}, "strategy.tensor", 1, reason);
+  reading.tensor = reading.count("tensor-model-parallel-size");
   const Setting* none = reading.deepspeed ? options.flag({"no-pipeline-parallel"}) : nullptr;
-  reading.pipeline = reading.count_or({"pipeline-model-parallel-size"}, "strategy.pipeline", 1, reason);
+  reading.pipeline = reading.count("pipeline-model-parallel-size");
   if (none != nullptr && reading.pipeline == 1) reading.draft.use(*none, "one pipeline stage");
   read_context(reading);
-  reading.count_or({"micro-batch-size", "batch-size"}, "strategy.micro_batch", 1, reason);
+  reading.table.read("micro-batch-size");
   for (const std::int64_t size : {reading.tensor, reading.pipeline, reading.context}) {
     if (size < 1) fail_input(reading.run.where, "a size of parallelism below 1");
   }
@@ -151,17 +138,7 @@ void read_megatron_pipeline(MegatronReading& reading) {
     if (layout != nullptr) reading.draft.leave(*layout, "only with pipeline stages");
     take_ends(reading, chunks);
   }
-  reading.flag({"account-for-embedding-in-pipeline-split"}, "strategy.account_for_embedding_in_pipeline_split");
-  reading.flag({"account-for-loss-in-pipeline-split"}, "strategy.account_for_loss_in_pipeline_split");
-  const auto group = options.count({"microbatch-group-size-per-virtual-pipeline-stage"});
-  if (group)
-    reading.draft.take(*options.said({"microbatch-group-size-per-virtual-pipeline-stage"}), "strategy.microbatch_group",
-                       std::to_string(*group));
-  if (const Setting* zero_bubble = options.flag({"enable-zbh1-pipeline", "enable-zbh1-exact-semantics"})) {
-    reading.draft.take(*zero_bubble, "strategy.schedule", "zb-h1");
-    if (const Setting* first = options.flag({"enable-zbh1-pipeline"}))
-      reading.draft.take(*first, "strategy.schedule", "zb-h1");
-  }
+  reading.table.read_part("pipeline");
 }
 
 }  // namespace mirfak

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "import/megatron_knowledge.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/program_facts.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,9 +17,10 @@ enum class MegatronProgram : std::uint8_t { gpt, bert, t5, hybrid };
 // below.
 struct MegatronReading {
   ImportDraft& draft;
-  MegatronOptions options;
+  MegatronOptions& options;
+  OptionTable table;
   const MegatronRun& run;
-  const MegatronKnowledge& knowledge;
+  const ProgramFacts& facts;
   std::optional<std::int64_t> gpus;  // total GPUs
   bool deepspeed = false;
 
@@ -37,10 +38,12 @@ struct MegatronReading {
   std::int64_t pipeline = 1;
   std::int64_t context = 1;
 
-  // Sets `key` to the value of an option, else to `fallback`, which is assumed for `reason`.
-  std::int64_t count_or(const MegatronOptions::Names& names, std::string_view key, std::int64_t fallback,
-                        const std::string& reason);
-  bool flag(const MegatronOptions::Names& names, std::string_view key, std::string_view value = "true");
+  // Read an option of the table. The first returns the number that its key then has, 0 for none; `fallback` and `why`
+  // replace the default of the table.
+  std::int64_t count(std::string_view name);
+  std::int64_t count(std::string_view name, std::int64_t fallback, const std::string& why = {});
+  // Returns the number that a key of the scenario has so far, 0 for none.
+  std::int64_t number_under(std::string_view key) const;
   std::optional<std::int64_t> replicas() const;  // data x context, if the number of GPUs is known
 };
 

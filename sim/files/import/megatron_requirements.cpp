@@ -11,7 +11,10 @@ namespace mirfak {
 
 namespace {
 
-using Requirement = MegatronKnowledge::Requirement;
+std::vector<std::string> list_under(const Value& rule, std::string_view key) {
+  const Value* found = rule.find(key);
+  return found == nullptr ? std::vector<std::string>{} : words_of(*found);
+}
 
 // Returns a stated setting whose value does not revoke it. Reads without MegatronOptions, for which an unknown value
 // would be one that the layout depends on.
@@ -23,13 +26,15 @@ const Setting* stated(MegatronReading& reading, const std::string& name) {
 }
 
 // Returns the setting that a rule is about: with one of its words, or above its number.
-const Setting* about(MegatronReading& reading, const Requirement& rule) {
-  const Setting* setting = stated(reading, rule.option);
+const Setting* about(MegatronReading& reading, const Value& rule) {
+  const std::string option = text_under(rule, "option");
+  const Setting* setting = stated(reading, option);
   if (setting == nullptr) return nullptr;
-  const std::string word = word_of(setting->value);
-  if (!rule.words.empty() && std::find(rule.words.begin(), rule.words.end(), word) == rule.words.end()) return nullptr;
-  if (rule.above && reading.options.number({rule.option}).value_or(0) <= *rule.above) return nullptr;
-  return setting;
+  const std::vector<std::string> words = list_under(rule, "words");
+  const bool counts = words.empty() || std::find(words.begin(), words.end(), word_of(setting->value)) != words.end();
+  const std::string above = text_under(rule, "above");
+  const bool exceeds = above.empty() || reading.options.number({option}).value_or(0) > std::stod(above);
+  return counts && exceeds ? setting : nullptr;
 }
 
 // True if one of the options is stated, also with an unknown value.
@@ -52,16 +57,18 @@ void obstruct(MegatronReading& reading, const Setting& setting, const std::strin
   reading.draft.obstruct(setting.where, fmt::format("{}: {}", setting.text, why));
 }
 
-void check(MegatronReading& reading, const Requirement& rule) {
+void check(MegatronReading& reading, const Value& rule) {
   const Setting* setting = about(reading, rule);
   if (setting == nullptr) return;
-  if (!rule.beside.empty() && !any_said(reading, rule.beside)) {
-    obstruct(reading, *setting, fmt::format("the program takes it only beside {}", either(rule.beside)));
+  const std::vector<std::string> beside = list_under(rule, "beside");
+  const std::vector<std::string> not_beside = list_under(rule, "not_beside");
+  if (!beside.empty() && !any_said(reading, beside)) {
+    obstruct(reading, *setting, fmt::format("the program takes it only beside {}", either(beside)));
   }
-  const bool none = std::none_of(rule.not_beside.begin(), rule.not_beside.end(),
+  const bool none = std::none_of(not_beside.begin(), not_beside.end(),
                                  [&](const std::string& name) { return stated(reading, name) != nullptr; });
   if (!none) {
-    obstruct(reading, *setting, fmt::format("the program does not take it beside {}", either(rule.not_beside)));
+    obstruct(reading, *setting, fmt::format("the program does not take it beside {}", either(not_beside)));
   }
 }
 
@@ -78,7 +85,7 @@ void check_positions(MegatronReading& reading) {
 
 void check_megatron_requirements(MegatronReading& reading) {
   if (!reading.run.checked) return;
-  for (const Requirement& rule : reading.knowledge.requirements) check(reading, rule);
+  for (const Value& rule : reading.facts.section("requirements").items) check(reading, rule);
   check_positions(reading);
 }
 

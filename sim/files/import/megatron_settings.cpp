@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "import/megatron_reading.hpp"
-#include "import/program_facts.hpp"
+#include "import/number_words.hpp"
 #include "model/model_loader.hpp"
 
 #include <fmt/format.h>
@@ -41,25 +41,15 @@ bool says_nothing_said(const Value& value) {
   return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
 }
 
+// Leaves options that revoke themselves, then judges the others by the program's facts.
 void judge_the_rest(MegatronReading& reading) {
   ImportDraft& draft = reading.draft;
-  for (const auto& entry : reading.knowledge.without_effect) draft.know("--" + entry.first);
-  for (const auto& entry : reading.knowledge.not_distinguished) draft.know("--" + entry.first);
-  for (const std::string& name : reading.knowledge.names) draft.know("--" + name);
   for (const Setting* setting : draft.open()) {
-    if (!setting->name.starts_with("--")) continue;
-    const std::string name = setting->name.substr(2);
-    const Setting* last = draft.latest(setting->name);
-    if (last != setting) continue;  // superseded now
-    const auto alike = reading.knowledge.not_distinguished.find(name);
-    if (says_nothing_said(setting->value)) {
-      draft.leave(*setting, "as if it were not said");
-    } else if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
-      draft.leave(*setting, *reason);
-    } else if (alike != reading.knowledge.not_distinguished.end()) {
-      draft.doubt(*setting, "predictions are the same with and without it: " + alike->second);
-    }
+    if (!setting->name.starts_with("--") || draft.latest(setting->name) != setting) continue;
+    if (!says_nothing_said(setting->value)) continue;
+    draft.leave(*setting, "as if it were not said");
   }
+  reading.facts.judge_rest(draft, "--");
 }
 
 void require_known(MegatronReading& reading) {
@@ -91,8 +81,7 @@ void read_named_model(MegatronReading& reading, const ImportContext& context) {
   const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
   reading.sequence = length.value_or(model.max_sequence);
   if (!length) return;
-  reading.draft.take(*reading.options.said({"seq-length", "encoder-seq-length"}), "training.sequence_length",
-                     std::to_string(*length));
+  reading.table.read("seq-length");
 }
 
 }  // namespace
@@ -104,22 +93,14 @@ std::string megatron_option_name(std::string_view name) {
   return out;
 }
 
-std::int64_t MegatronReading::count_or(const MegatronOptions::Names& names, std::string_view key, std::int64_t fallback,
-                                       const std::string& reason) {
-  const std::optional<std::int64_t> value = options.count(names);
-  if (!value) {
-    draft.assume(key, std::to_string(fallback), reason);
-    return fallback;
-  }
-  draft.take(*options.said(names), key, std::to_string(*value));
-  return *value;
+std::int64_t MegatronReading::count(std::string_view name) { return whole_number_of(table.read(name)).value_or(0); }
+
+std::int64_t MegatronReading::count(std::string_view name, std::int64_t fallback, const std::string& why) {
+  return whole_number_of(table.read(name, std::to_string(fallback), why)).value_or(0);
 }
 
-bool MegatronReading::flag(const MegatronOptions::Names& names, std::string_view key, std::string_view value) {
-  const Setting* setting = options.flag(names);
-  if (setting == nullptr) return false;
-  draft.take(*setting, key, value);
-  return true;
+std::int64_t MegatronReading::number_under(std::string_view key) const {
+  return whole_number_of(word_under(draft, key)).value_or(0);
 }
 
 std::optional<std::int64_t> MegatronReading::replicas() const {
@@ -128,8 +109,10 @@ std::optional<std::int64_t> MegatronReading::replicas() const {
 }
 
 void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const ImportContext& context) {
-  const MegatronKnowledge knowledge = read_megatron_knowledge(context.sources.folders.hardware);
-  MegatronReading reading{draft, MegatronOptions(draft), run, knowledge, context.gpus};
+  const ProgramFacts facts(context.sources, "megatron");
+  const OptionList& list = option_list(context.sources.folders.hardware, "megatron");
+  MegatronOptions options(draft);
+  MegatronReading reading{draft, options, OptionTable(list, options, "--"), run, facts, context.gpus};
   if (!reading.gpus) reading.gpus = draft.machine.gpus();
   reading.program = program_of(reading);
   const Setting* deepspeed = reading.options.flag({"deepspeed"});
@@ -141,7 +124,7 @@ void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const Im
   read_megatron_strategy(reading);
   read_megatron_training(reading);
   read_megatron_framework(reading);
-  hold_back(draft, "--", reading.knowledge.held_back);
+  hold_back(draft, "--", facts.section("held_back"));
   check_megatron_requirements(reading);
   require_known(reading);
   judge_the_rest(reading);

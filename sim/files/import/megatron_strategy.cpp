@@ -8,19 +8,6 @@ namespace mirfak {
 
 namespace {
 
-void read_sequence_parallelism(MegatronReading& reading) {
-  ImportDraft& draft = reading.draft;
-  const Setting* sequence = reading.options.flag({"sequence-parallel"});
-  const Setting* overlap = reading.options.flag({"tp-comm-overlap"});
-  const bool divided = reading.tensor > 1;
-  if (sequence == nullptr) draft.assume("strategy.sequence_parallel", "false", "not said");
-  if (sequence != nullptr && divided) draft.take(*sequence, "strategy.sequence_parallel", "true");
-  if (sequence != nullptr && !divided) draft.leave(*sequence, "one tensor rank");
-  if (overlap == nullptr) return;
-  if (divided && sequence != nullptr) return draft.take(*overlap, "strategy.overlap_tensor", "true");
-  draft.leave(*overlap, divided ? "only with --sequence-parallel" : "one tensor rank");
-}
-
 void read_dispatcher(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
@@ -66,62 +53,50 @@ void leave_experts(MegatronReading& reading, const MegatronOptions::Names& names
 void read_expert_parallelism(MegatronReading& reading) {
   const MegatronOptions::Names names = {"expert-model-parallel-size", "moe-expert-parallel-size"};
   if (reading.experts == 0) return leave_experts(reading, names);
-  reading.count_or(names, "strategy.expert", 1, "the program's default");
+  reading.table.read("expert-model-parallel-size");
   const Setting* divided = reading.deepspeed ? reading.options.flag({"enable-expert-tensor-parallelism"}) : nullptr;
   if (divided != nullptr) reading.draft.use(*divided, "tensor ranks divide each expert");
-  const bool whole = reading.deepspeed && divided == nullptr;
-  reading.count_or(
-      {"expert-tensor-parallel-size"}, "strategy.expert_tensor", whole ? 1 : reading.tensor,
-      whole ? "Megatron-DeepSpeed does not divide experts over tensor ranks" : "as --tensor-model-parallel-size");
+  if (reading.deepspeed && divided == nullptr) {
+    reading.count("expert-tensor-parallel-size", 1, "Megatron-DeepSpeed does not divide experts over tensor ranks");
+  }
+  reading.table.read("expert-tensor-parallel-size");
   read_dispatcher(reading);
-  reading.flag({"overlap-moe-expert-parallel-comm"}, "strategy.overlap_expert");
+  reading.table.read("overlap-moe-expert-parallel-comm");
 }
 
-int fsdp_stage(const std::string& strategy) {
-  if (strategy == "optim") return 1;
-  if (strategy == "optim_grads") return 2;
-  return strategy == "optim_grads_params" ? 3 : 0;
-}
-
-int read_fsdp(MegatronReading& reading, const Setting& fsdp) {
-  const Setting* setting = reading.options.said({"data-parallel-sharding-strategy"});
-  const int stage = fsdp_stage(setting == nullptr ? "no_shard" : word_of(setting->value));
-  if (setting != nullptr) reading.draft.take(*setting, "strategy.zero", std::to_string(stage));
-  if (setting == nullptr)
+void read_fsdp(MegatronReading& reading, const Setting& fsdp) {
+  if (reading.options.said({"data-parallel-sharding-strategy"}) == nullptr)
     reading.draft.take(fsdp, "strategy.zero", "0", "--data-parallel-sharding-strategy is no_shard by default");
+  reading.table.read("data-parallel-sharding-strategy");
   if (const Setting* other = reading.options.flag({"use-distributed-optimizer"}))
     reading.draft.use(*other, "--data-parallel-sharding-strategy says more");
-  return stage;
 }
 
-int read_zero(MegatronReading& reading) {
+void read_zero(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
   if (const Setting* fsdp = options.flag({"use-megatron-fsdp", "use-custom-fsdp"})) return read_fsdp(reading, *fsdp);
   if (const Setting* strategy = options.said({"data-parallel-sharding-strategy"}))
     draft.leave(*strategy, "without --use-megatron-fsdp");
   const Setting* config = options.said({"deepspeed-config"});
-  if (const auto stage = options.count({"zero-stage"})) {
-    draft.take(*options.said({"zero-stage"}), "strategy.zero", std::to_string(*stage));
+  reading.table.read("zero-stage");
+  if (!word_under(draft, "strategy.zero").empty()) {
     if (config != nullptr) draft.use(*config, "--zero-stage says the stage");
-    return static_cast<int>(*stage);
+    return;
   }
-  if (const Setting* setting = options.flag({"use-distributed-optimizer"})) {
-    draft.take(*setting, "strategy.zero", "1");
-    return 1;
-  }
-  const auto* const optimizer = options.said({"optimizer"});
-  const bool divided = optimizer != nullptr && word_of(optimizer->value) == "dist_muon";
+  if (const Setting* setting = options.flag({"use-distributed-optimizer"}))
+    return draft.take(*setting, "strategy.zero", "1");
+  const bool divided = options.word({"optimizer"}).value_or("") == "dist_muon";
   draft.assume("strategy.zero", divided ? "1" : "0",
                divided             ? "dist_muon divides its state"
                : config != nullptr ? "no --zero-stage: the file of --deepspeed_config may say more"
                                    : "no --use-distributed-optimizer");
   if (config != nullptr)
     draft.doubt(*config, "a file of settings that is not read here: give it beside this one where it says more");
-  return divided ? 1 : 0;
 }
 
-void read_instances(MegatronReading& reading, int zero) {
+void read_instances(MegatronReading& reading) {
+  const std::int64_t zero = reading.number_under("strategy.zero");
   const auto instances = reading.options.count({"num-distributed-optimizer-instances"});
   if (!instances) return;
   const Setting& setting = *reading.options.said({"num-distributed-optimizer-instances"});
@@ -136,43 +111,6 @@ void read_instances(MegatronReading& reading, int zero) {
   reading.draft.obstruct(setting.where,
                          "--num-distributed-optimizer-instances: how many ranks a group has follows from the number of "
                          "GPUs, which --nodes says");
-}
-
-void read_overlaps(MegatronReading& reading, int zero) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  if (!reading.flag({"overlap-grad-reduce"}, "strategy.overlap_grad_reduce")) {
-    draft.assume("strategy.overlap_grad_reduce", "false", "not said");
-  }
-  const Setting* gather = options.flag({"overlap-param-gather"});
-  if (gather == nullptr) return;
-  if (zero == 1 || zero == 2) return draft.take(*gather, "strategy.overlap_param_gather", "true");
-  draft.leave(*gather,
-              zero == 0 ? "without a distributed optimizer" : "parameters are always gathered beside the passes");
-}
-
-void read_offload(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  if (const auto layers = options.count({"cpu-offloading-num-layers"})) {
-    draft.take(*options.said({"cpu-offloading-num-layers"}), "strategy.offload_layers", std::to_string(*layers));
-    for (const std::string_view name : {"cpu-offloading", "cpu-offloading-activations"}) {
-      if (const Setting* flag = options.flag({name})) draft.use(*flag, "with --cpu-offloading-num-layers");
-    }
-  }
-  const Setting* setting = options.flag({"optimizer-cpu-offload", "cpu-optimizer"});
-  if (setting != nullptr) {
-    const Setting* share = options.said({"optimizer-offload-fraction"});
-    if (share != nullptr) draft.take(*share, "strategy.offload_optimizer", word_of(share->value));
-    if (share != nullptr) draft.use(*setting, "with --optimizer-offload-fraction");
-    if (share == nullptr) draft.take(*setting, "strategy.offload_optimizer", "1", "all of it by default");
-  }
-  if (const Setting* copies = options.flag({"overlap-cpu-optimizer-d2h-h2d"})) {
-    if (setting != nullptr) draft.use(*copies, "copies run beside the update");
-    if (setting == nullptr) draft.leave(*copies, "without --optimizer-cpu-offload");
-  }
-  if (const Setting* states = options.flag({"offload-optimizer-states"}))
-    draft.doubt(*states, "state that lies on the host between steps is left out");
 }
 
 // Reads the order of ranks. In the order tensor, pipeline, data, members of a data-parallel group lie further apart,
@@ -199,12 +137,12 @@ void read_rank_order(MegatronReading& reading) {
 
 void read_megatron_strategy(MegatronReading& reading) {
   read_rank_order(reading);
-  read_sequence_parallelism(reading);
+  reading.table.read_part("sequence");
   read_expert_parallelism(reading);
-  const int zero = read_zero(reading);
-  read_instances(reading, zero);
-  read_overlaps(reading, zero);
-  read_offload(reading);
+  read_zero(reading);
+  read_instances(reading);
+  reading.table.read_part("overlaps");
+  reading.table.read_part("offload");
 }
 
 }  // namespace mirfak

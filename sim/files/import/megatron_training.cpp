@@ -12,18 +12,6 @@ namespace mirfak {
 
 namespace {
 
-struct NameFor {
-  std::string_view megatron;
-  std::string_view mirfak;
-};
-
-constexpr std::array kModuleNames = {NameFor{"core_attn", "core_attn"},
-                                     NameFor{"layernorm", "layernorm"},
-                                     NameFor{"mla_up_proj", "mla_up_proj"},
-                                     NameFor{"moe_act", "moe_act"},
-                                     NameFor{"mlp", "mlp"},
-                                     NameFor{"moe", "moe"}};
-
 Value words_value(const std::vector<std::string>& words, const Location& where) {
   Value out;
   out.kind = Value::Kind::sequence;
@@ -32,33 +20,32 @@ Value words_value(const std::vector<std::string>& words, const Location& where) 
   return out;
 }
 
-void take_modules(MegatronReading& reading, const Setting& setting) {
-  std::vector<std::string> taken;
-  std::string others;
+// Returns the words of a list that the table knows, as mirfak's; `others`: the rest, joined.
+std::vector<std::string> known_words(const OptionEntry& entry, const Setting& setting, std::string& others) {
+  std::vector<std::string> out;
   for (const std::string& word : words_of(setting.value)) {
-    const bool known = std::any_of(kModuleNames.begin(), kModuleNames.end(),
-                                   [&](const NameFor& module) { return module.megatron == word; });
-    if (known) taken.push_back(word);
-    if (!known) others += (others.empty() ? "" : ", ") + word;
+    const OptionMeaning* known = entry.meaning_of(word);
+    if (known != nullptr) out.push_back(known->word);
+    if (known == nullptr) others += (others.empty() ? "" : ", ") + word;
   }
-  if (!taken.empty())
-    reading.draft.take(setting, "strategy.recompute_modules", words_value(taken, setting.value.where));
-  if (!others.empty())
-    reading.draft.doubt(setting, fmt::format("mirfak does not recompute {} by itself: it is left out", others));
+  return out;
 }
 
 void read_selective(MegatronReading& reading) {
-  const Setting* modules = reading.options.said({"recompute-modules"});
-  if (modules != nullptr) return take_modules(reading, *modules);
-  reading.draft.assume("strategy.recompute_modules", words_value({"core_attn"}, {}), "the program's default");
+  const Setting* setting = reading.options.said({"recompute-modules"});
+  if (setting == nullptr)
+    return reading.draft.assume("strategy.recompute_modules", words_value({"core_attn"}, {}), "the program's default");
+  std::string others;
+  const std::vector<std::string> taken = known_words(reading.table.entry("recompute-modules"), *setting, others);
+  if (!taken.empty())
+    reading.draft.take(*setting, "strategy.recompute_modules", words_value(taken, setting->value.where));
+  if (!others.empty())
+    reading.draft.doubt(*setting, fmt::format("mirfak does not recompute {} by itself: it is left out", others));
 }
 
 // Returns the layers of the largest chunk if layers are evenly divided.
 std::int64_t largest_chunk(MegatronReading& reading) {
-  const Value* strategy = reading.draft.scenario().find("strategy");
-  const Value* said = strategy == nullptr ? nullptr : strategy->find("virtual_pipeline");
-  const std::int64_t chunks =
-      said == nullptr ? 1 : std::max<std::int64_t>(1, whole_number_of(said->scalar).value_or(1));
+  const std::int64_t chunks = std::max<std::int64_t>(1, reading.number_under("strategy.virtual_pipeline"));
   const std::int64_t parts = reading.pipeline * chunks;
   return std::max<std::int64_t>(1, (reading.layers + parts - 1) / parts);
 }
@@ -104,11 +91,7 @@ void leave_recomputation(MegatronReading& reading) {
 void read_recomputation(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
-  for (const std::string_view name : {"deepspeed-activation-checkpointing", "distribute-saved-activations",
-                                      "distribute-checkpointed-activations", "checkpoint-in-cpu"}) {
-    if (const Setting* setting = options.flag({name}))
-      draft.doubt(*setting, "where kept inputs of layers lie is left out");
-  }
+  reading.table.read_part("kept inputs");
   const MegatronOptions::Names old = {"checkpoint-activations", "activations-checkpoint-method"};
   const Setting* setting = options.said({"recompute-granularity", "activations-checkpoint-granularity"});
   std::string granularity = setting == nullptr ? "" : word_of(setting->value);
@@ -132,33 +115,20 @@ void read_recomputation(MegatronReading& reading) {
   read_selective(reading);
 }
 
-// Returns the recipe of a narrow format, as --fp8-recipe names it.
-std::string narrow_precision(MegatronReading& reading) {
-  constexpr std::array recipes = {NameFor{"delayed", "fp8-delayed"}, NameFor{"tensorwise", "fp8-current"},
-                                  NameFor{"blockwise", "fp8-block"}, NameFor{"mxfp8", "mxfp8"}};
-  const std::string name = reading.options.word({"fp8-recipe"}).value_or("delayed");
-  const auto* const found =
-      std::find_if(recipes.begin(), recipes.end(), [&](const NameFor& recipe) { return recipe.megatron == name; });
-  return found == recipes.end() ? "" : std::string(found->mirfak);
-}
-
 void read_narrow(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
-  if (const Setting* four = options.said({"fp4-format"})) {
-    draft.take(*four, "training.precision", "nvfp4");
-    if (const Setting* recipe = options.said({"fp4-recipe"})) draft.use(*recipe, "NVFP4");
-  }
-  const Setting* eight = options.said({"fp8-format", "fp8-hybrid", "fp8-e4m3"});
-  const Setting* recipe = options.said({"fp8-recipe"});
+  reading.table.read_part("four bits");
+  const Setting* eight = reading.options.said({"fp8-format", "fp8-hybrid", "fp8-e4m3"});
+  const Setting* recipe = reading.options.said({"fp8-recipe"});
   if (eight == nullptr) {
     if (recipe != nullptr) draft.leave(*recipe, "without --fp8-format");
     return;
   }
-  const std::string name = narrow_precision(reading);
-  if (name.empty()) return draft.doubt(*recipe, "a recipe that mirfak does not know");
-  draft.take(*eight, "training.precision", name, recipe == nullptr ? "the recipe by default: delayed" : "");
-  if (recipe != nullptr) draft.take(*recipe, "training.precision", name);
+  const OptionMeaning* known =
+      reading.table.entry("fp8-recipe").meaning_of(recipe == nullptr ? "delayed" : word_of(recipe->value));
+  if (known == nullptr) return draft.doubt(*recipe, "a recipe that mirfak does not know");
+  draft.take(*eight, "training.precision", known->word, recipe == nullptr ? "the recipe by default: delayed" : "");
+  if (recipe != nullptr) draft.take(*recipe, "training.precision", known->word);
 }
 
 void read_gradients(MegatronReading& reading, std::string_view precision) {
@@ -179,27 +149,11 @@ void read_gradients(MegatronReading& reading, std::string_view precision) {
 }
 
 void read_precision(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  std::string precision = "fp32";
-  if (const Setting* setting = options.flag({"fp16"})) draft.take(*setting, "training.precision", precision = "fp16");
-  if (const Setting* setting = options.flag({"bf16"})) draft.take(*setting, "training.precision", precision = "bf16");
-  if (precision == "fp32") draft.assume("training.precision", precision, "neither --bf16 nor --fp16");
+  reading.table.read_part("precision");
+  const std::string precision = word_under(reading.draft, "training.precision");
   read_narrow(reading);
   read_gradients(reading, precision);
-  if (const Setting* kept = options.flag({"fp8-param-gather", "fp4-param-gather"})) {
-    const Value* stands =
-        draft.scenario().find("training") == nullptr ? nullptr : draft.scenario().find("training")->find("precision");
-    const bool narrow =
-        stands != nullptr && stands->scalar != "bf16" && stands->scalar != "fp16" && stands->scalar != "fp32";
-    if (narrow) draft.take(*kept, "training.fp8_parameters", "true");
-    if (!narrow) draft.leave(*kept, "without --fp8-format");
-  }
-  for (const std::string_view name :
-       {"first-last-layers-bf16", "num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16"}) {
-    if (const Setting* setting = options.said({name}))
-      draft.doubt(*setting, "layers kept in bf16 are those of mirfak's recipe");
-  }
+  reading.table.read_part("kept layers");
 }
 
 // Reads layers in CUDA graphs, by the names of their modules.
@@ -217,16 +171,9 @@ void read_graphs(MegatronReading& reading) {
     if (setting != nullptr) draft.use(*setting, "nothing is replayed");
     return;
   }
-  std::vector<std::string> parts;
   std::string others;
-  constexpr std::array known = {NameFor{"attn", "attention"}, NameFor{"mlp", "mlp"}, NameFor{"moe_router", "router"},
-                                NameFor{"full_iteration", "full"}};
-  for (const std::string& word : options.words(names)) {
-    const auto* const found =
-        std::find_if(known.begin(), known.end(), [&](const NameFor& part) { return part.megatron == word; });
-    if (found != known.end()) parts.emplace_back(found->mirfak);
-    if (found == known.end()) others += (others.empty() ? "" : ", ") + word;
-  }
+  std::vector<std::string> parts;
+  if (modules != nullptr) parts = known_words(reading.table.entry("cuda-graph-modules"), *modules, others);
   if (kind == "full_iteration") parts = {"full"};
   if (parts.empty()) parts = {"layer"};
   const bool whole = parts.front() == "full";
@@ -237,31 +184,6 @@ void read_graphs(MegatronReading& reading) {
   if (!others.empty()) draft.doubt(*modules, fmt::format("{} is taken with the rest of its layer", others));
 }
 
-void read_optimizer(MegatronReading& reading) {
-  MegatronOptions& options = reading.options;
-  ImportDraft& draft = reading.draft;
-  const Setting* setting = options.said({"optimizer"});
-  const std::string name = setting == nullptr ? "adam" : word_of(setting->value);
-  const bool muon = name == "muon" || name == "dist_muon";
-  if (setting == nullptr) draft.assume("training.optimizer", "adam", "the program's default");
-  if (setting != nullptr && (muon || name == "adam" || name == "sgd"))
-    draft.take(*setting, "training.optimizer", muon ? "muon" : name);
-  if (setting != nullptr && !muon && name != "adam" && name != "sgd")
-    draft.doubt(*setting, "an optimizer that mirfak does not know: Adam is taken");
-  for (const std::string_view part : {"exp-avg-dtype", "exp-avg-sq-dtype", "main-params-dtype", "main-grads-dtype"}) {
-    const Setting* type = options.said({part});
-    if (type == nullptr) continue;
-    const std::string word = word_of(type->value);
-    if (word == "fp32") draft.use(*type, "as it is by default");
-    if (word == "fp32") continue;
-    draft.doubt(*type,
-                fmt::format("mirfak keeps this state in fp32: {} bytes too many for each parameter that a rank updates",
-                            word == "fp8" || word == "uint8" ? 3 : 2));
-  }
-  if (const Setting* aware = options.flag({"use-precision-aware-optimizer"}))
-    draft.use(*aware, "its types are options of their own");
-}
-
 // Reads the batch of an iteration: the stated batch, the last step of a schedule, or one microbatch on each replica.
 void read_batch(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
@@ -269,7 +191,7 @@ void read_batch(MegatronReading& reading) {
   const auto batch = options.count({"global-batch-size"});
   const Setting* schedule = options.said({"step-batch-size-schedule"});
   const Setting* ramp = options.said({"rampup-batch-size"});
-  if (batch) draft.take(*options.said({"global-batch-size"}), "training.global_batch", std::to_string(*batch));
+  reading.table.read("global-batch-size");
   if (ramp != nullptr) draft.use(*ramp, "iterations are those of the full batch, behind the growth");
   if (schedule != nullptr) {
     const std::string text = word_of(schedule->value);
@@ -296,7 +218,7 @@ void read_megatron_training(MegatronReading& reading) {
   read_batch(reading);
   read_precision(reading);
   read_graphs(reading);
-  read_optimizer(reading);
+  reading.table.read_part("optimizer");
   read_recomputation(reading);
 }
 

@@ -23,6 +23,8 @@ class ProgramFacts {
 
   const Value& defaults() const { return section("defaults"); }
   const Value& section(std::string_view key) const;  // null if there is no such section
+  // Returns the names of the program's options as its sources have them.
+  const std::vector<std::string>& names() const { return names_; }
 
   // Gives options of other releases the names that the reader asks for.
   void rename(std::vector<Setting>& settings) const;

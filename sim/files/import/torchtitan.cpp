@@ -9,6 +9,7 @@
 #include "import/program_facts.hpp"
 #include "import/toml.hpp"
 #include "import/torchtitan_pipeline.hpp"
+#include "launch/option_list.hpp"
 
 #include <fmt/format.h>
 
@@ -215,7 +216,9 @@ class TorchtitanReader {
   void read_pipeline() {
     options_.put(options_.option("parallelism.pipeline_parallel_degree"), "strategy.pipeline", std::to_string(stages_));
     if (stages_ > 1) {
-      read_torchtitan_pipeline(options_, facts_.section("schedules"), layers_, stages_, local_);
+      const OptionList& list = option_list(context_.sources.folders.hardware, "torchtitan-toml");
+      read_torchtitan_pipeline(options_, *list.find("parallelism.pipeline_parallel_schedule"), layers_, stages_,
+                               local_);
     } else {
       leave_torchtitan_pipeline(options_);
     }

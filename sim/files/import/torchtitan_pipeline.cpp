@@ -20,7 +20,7 @@ constexpr std::string_view kPipeline = "parallelism.pipeline_parallel_";
 std::string pipeline_key(std::string_view name) { return std::string(kPipeline).append(name); }
 
 // Sets strategy.schedule; returns the chunks per stage that torchtitan takes by default.
-std::int64_t read_schedule(OptionReader& options, const Value& schedules) {
+std::int64_t read_schedule(OptionReader& options, const OptionEntry& schedule) {
   const Option name = options.option(pipeline_key("schedule"));
   const Option csv = options.option(pipeline_key("schedule_csv"));
   const std::string said = options.word(name);
@@ -32,12 +32,12 @@ std::int64_t read_schedule(OptionReader& options, const Value& schedules) {
     return said == "PipelineScheduleSingle" ? 1 : 2;
   }
   options.leave(csv, "none");
-  const Value* known = schedules.find(said);
+  const OptionMeaning* known = schedule.meaning_of(said);
   if (known == nullptr) {
     options.doubt(name, "mirfak has no schedule of this name: give it as a CSV of torch.distributed.pipelining");
     return said == "PipelineScheduleSingle" ? 1 : 2;
   }
-  options.put(name, "strategy.schedule", known->scalar);
+  options.put(name, "strategy.schedule", known->word);
   return said == "1F1B" || said == "GPipe" ? 1 : 2;
 }
 
@@ -138,9 +138,9 @@ std::vector<std::int64_t> torchtitan_parts(std::int64_t layers, std::int64_t par
   return out;
 }
 
-void read_torchtitan_pipeline(OptionReader& options, const Value& schedules, std::optional<std::int64_t> layers,
+void read_torchtitan_pipeline(OptionReader& options, const OptionEntry& schedule, std::optional<std::int64_t> layers,
                               std::int64_t stages, std::int64_t local_batch) {
-  const std::int64_t chunks = read_schedule(options, schedules);
+  const std::int64_t chunks = read_schedule(options, schedule);
   const Option micro = options.option(pipeline_key("microbatch_size"));
   const std::int64_t size = options.integer(micro, 1, 1 << 20);
   options.put(micro, "strategy.micro_batch", std::to_string(size));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,15 @@ class LaunchOptions {
     all_.push_back({std::string(name), {fmt::format("{}", value)}, true});
   }
   void add(LaunchOption option) { all_.push_back(std::move(option)); }
+  bool has(std::string_view name) const {
+    return std::any_of(all_.begin(), all_.end(), [&](const LaunchOption& option) { return option.name == name; });
+  }
+  // Sorts the options by the places that `place` returns; equal places keep their order.
+  template <typename Place>
+  void sort_by(const Place& place) {
+    std::stable_sort(all_.begin(), all_.end(),
+                     [&](const LaunchOption& a, const LaunchOption& b) { return place(a.name) < place(b.name); });
+  }
   const std::vector<LaunchOption>& all() const { return all_; }
 
  private:

@@ -5,6 +5,7 @@
 #include "launch/core_dialect.hpp"
 #include "launch/launch_targets.hpp"
 #include "launch/megatron_options.hpp"
+#include "launch/option_writer.hpp"
 
 #include <fmt/ranges.h>
 
@@ -63,18 +64,22 @@ std::string precision_of(const Words& fields, const CoreDialect& dialect) {
   return {};
 }
 
-void require_bridge(const Job& job) {
-  require_expressible(job.model.prediction_layers == 0 || job.strategy.layer_split.empty(), "strategy.layer_split",
-                      "a recipe says where layers of multi-token prediction lie", "leave it out");
-  require_expressible(!job.training.cuda_graphs.any(), "training.cuda_graphs",
-                      "which graphs are captured is up to the recipe", "leave it out");
+// Returns the options that are not about the model, which the recipe says.
+LaunchOptions without_model(const LaunchOptions& options, const OptionList& list) {
+  LaunchOptions out;
+  const std::size_t end = list.place("--tensor-model-parallel-size");
+  for (const LaunchOption& option : options.all()) {
+    if (list.place(option.name) >= end) out.add(option);
+  }
+  return out;
 }
 
 }  // namespace
 
 LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::path& hardware) {
-  require_bridge(job);
-  const OptionList list(hardware, "megatron-bridge");
+  const OptionList& list = option_list(hardware, "megatron-bridge");
+  require_possible(job, list);
+  const OptionList& arguments = option_list(hardware, "megatron");
   const CoreDialect dialect(hardware, "megatron-bridge");
   LaunchProgram out;
   out.start = {"scripts/training/run_recipe.py"};
@@ -83,8 +88,9 @@ LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::pat
   out.options.value("--mode", "pretrain");
   out.options.override_of("dataset.seq_length", job.training.sequence_length);
   Words precision;
-  const MegatronStyle style{.fields = true, .says_chunks = true};
-  for (const CoreField& field : dialect.fields_of(megatron_strategy(job, style), list)) {
+  const MegatronStyle style{.fields = true, .by_recipe = true};
+  const LaunchOptions options = without_model(megatron_options(job, arguments, style), arguments);
+  for (const CoreField& field : dialect.fields_of(options, list)) {
     if (field.path.starts_with(kPrecision)) {
       precision[field.path] = field.value;
     } else {

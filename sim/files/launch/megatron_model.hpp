@@ -6,8 +6,7 @@
 
 namespace mirfak {
 
-// Add Megatron-LM's arguments for the model's sizes, and for precision, optimizer and CUDA graphs. Error(infeasible)
-// for a job that Megatron-LM has no argument for.
+// Add the arguments that follow from several keys of the model, and of precision, optimizer, CUDA graphs and kernels.
 void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle& style);
 void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronStyle& style);
 

@@ -4,7 +4,6 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "launch/launch_targets.hpp"
-#include "launch/option_list.hpp"
 #include "launch/torchtitan_settings.hpp"
 
 #include <fmt/ranges.h>
@@ -55,47 +54,50 @@ std::string list_in_toml(const std::vector<std::string>& words) {
   return fmt::format("[\"{}\"]", fmt::join(words, "\", \""));
 }
 
-std::string value_in_toml(const TitanSetting& setting) {
-  if (setting.kind == TitanSetting::Kind::word) return fmt::format("\"{}\"", setting.value);
-  if (setting.kind == TitanSetting::Kind::words) return list_in_toml(setting.groups.front());
-  if (setting.kind != TitanSetting::Kind::groups) return setting.value;
+// Returns the parts of "a,b".
+std::vector<std::string> parts_of(const std::string& group) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= group.size();) {
+    const std::size_t end = std::min(group.find(',', begin), group.size());
+    out.push_back(group.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string value_in_toml(const LaunchOption& setting, OptionEntry::Form form) {
+  using Form = OptionEntry::Form;
+  if (form == Form::list) return list_in_toml(setting.words);
+  if (form == Form::word) return fmt::format("\"{}\"", setting.words.front());
+  if (form != Form::groups) return setting.words.front();
   std::vector<std::string> groups;
-  for (const std::vector<std::string>& group : setting.groups) groups.push_back(list_in_toml(group));
+  for (const std::string& group : setting.words) groups.push_back(list_in_toml(parts_of(group)));
   return fmt::format("[{}]", fmt::join(groups, ", "));
 }
 
-std::string toml_text(const std::vector<TitanSetting>& settings) {
+std::string toml_text(const LaunchOptions& settings, const OptionList& list) {
   std::string out;
   std::string section;
-  for (const TitanSetting& setting : settings) {
+  for (const LaunchOption& setting : settings.all()) {
     const std::size_t dot = setting.name.rfind('.');
     if (setting.name.substr(0, dot) != section) {
       section = setting.name.substr(0, dot);
       out += fmt::format("\n[{}]\n", section);
     }
-    out += fmt::format("{} = {}\n", setting.name.substr(dot + 1), value_in_toml(setting));
+    out +=
+        fmt::format("{} = {}\n", setting.name.substr(dot + 1), value_in_toml(setting, list.find(setting.name)->form));
   }
   return out;
 }
 
 // Returns a setting as tyro takes it: a flag is negated by its name, a list is one word with commas.
-LaunchOption in_command(const TitanSetting& setting) {
-  const std::string name = "--" + setting.name;
-  LaunchOption out{name, {}};
-  if (setting.kind == TitanSetting::Kind::flag) {
-    if (setting.value == "false") out.name.insert(out.name.rfind('.') + 1, "no-");
-    return out;
-  }
-  if (setting.groups.empty()) out.words.push_back(setting.value);
-  for (const std::vector<std::string>& group : setting.groups) {
-    out.words.push_back(fmt::format("{}", fmt::join(group, ",")));
-  }
+LaunchOption in_command(const LaunchOption& setting, OptionEntry::Form form) {
+  LaunchOption out{"--" + setting.name, setting.words};
+  if (form == OptionEntry::Form::list) out.words = {fmt::format("{}", fmt::join(setting.words, ","))};
+  if (form != OptionEntry::Form::flag) return out;
+  if (setting.words.front() == "false") out.name.insert(out.name.rfind('.') + 1, "no-");
+  out.words.clear();
   return out;
-}
-
-void require_listed(const OptionList& list, const TitanSetting& setting) {
-  list.require(setting.name,
-               setting.kind == TitanSetting::Kind::word ? std::vector{setting.value} : std::vector<std::string>{});
 }
 
 const Value* value_at(const Value& config, std::string_view section, std::string_view key) {
@@ -138,28 +140,26 @@ void require_precision(const Job& job, const Value::Field& config) {
 }  // namespace
 
 LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::path& hardware) {
-  const OptionList list(hardware, "torchtitan-toml");
+  const OptionList& list = option_list(hardware, "torchtitan-toml");
   const Flavor& flavor = flavor_of(job.model);
   LaunchProgram out;
   out.start = {"-m", "torchtitan.train"};
   out.configured_by_file = true;
   out.comments = {list.title(), world_comment(job)};
-  TitanSettings settings;
-  settings.section("model");
-  settings.text("name", flavor.name);
-  settings.text("flavor", flavor.flavor);
-  if (job.recipe().scaling == Scaling::current) settings.words("converters", {"quantize.linear.float8"});
-  std::vector<TitanSetting> all = settings.all();
-  const TitanSettings rest = torchtitan_settings(job, TitanForm::toml, out.files);
-  all.insert(all.end(), rest.all().begin(), rest.all().end());
-  for (const TitanSetting& setting : all) require_listed(list, setting);
-  out.files.push_back({"torchtitan.toml", comment_lines(out.comments) + toml_text(all)});
+  LaunchOptions model;
+  model.value("model.name", flavor.name);
+  model.value("model.flavor", flavor.flavor);
+  if (job.recipe().scaling == Scaling::current) model.words("model.converters", {"quantize.linear.float8"});
+  const LaunchOptions settings = torchtitan_settings(job, list, TitanForm::toml, out.files);
+  for (const LaunchOption& setting : settings.all()) model.add(setting);
+  list.require(model);
+  out.files.push_back({"torchtitan.toml", comment_lines(out.comments) + toml_text(model, list)});
   out.options.value("--job.config_file", out.files.front().name);
   return out;
 }
 
 LaunchProgram torchtitan_program(const Job& job, const std::filesystem::path& hardware) {
-  const OptionList list(hardware, "torchtitan");
+  const OptionList& list = option_list(hardware, "torchtitan");
   const Document facts = Document::from_file(hardware / "launch" / "torchtitan.yaml");
   const Flavor& flavor = flavor_of(job.model);
   const Value::Field& config = configuration_of(flavor, facts);
@@ -169,10 +169,10 @@ LaunchProgram torchtitan_program(const Job& job, const std::filesystem::path& ha
   out.comments = {list.title(), world_comment(job)};
   out.options.value("--module", flavor.name);
   out.options.value("--config", config.key);
-  const TitanSettings settings = torchtitan_settings(job, TitanForm::command, out.files);
-  for (const TitanSetting& setting : settings.all()) {
-    require_listed(list, setting);
-    out.options.add(in_command(setting));
+  const LaunchOptions settings = torchtitan_settings(job, list, TitanForm::command, out.files);
+  list.require(settings);
+  for (const LaunchOption& setting : settings.all()) {
+    out.options.add(in_command(setting, list.find(setting.name)->form));
   }
   return out;
 }

@@ -1,0 +1,126 @@
+#include "launch/job_values.hpp"
+
+#include "base/error.hpp"
+#include "scenario/training_section.hpp"
+#include "strategy/strategy_keys.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+struct JobKey {
+  std::string_view key;
+  std::string (*value)(const Job& job);
+};
+
+template <typename T>
+std::string text(const T& value) {
+  return fmt::format("{}", value);
+}
+
+template <typename T, std::size_t count>
+std::string word(const std::string_view (&names)[count], T value) {
+  return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+std::string position_word(PositionEncoding position) { return word({"none", "learned", "rotary", "alibi"}, position); }
+
+std::string graphs_text(const CudaGraphs& graphs) {
+  if (graphs.iteration) return "full";
+  std::vector<std::string_view> parts;
+  if (graphs.attention) parts.emplace_back("attention");
+  if (graphs.mlp) parts.emplace_back("mlp");
+  if (graphs.router) parts.emplace_back("router");
+  return parts.empty() ? "" : fmt::format("[{}]", fmt::join(parts, ", "));
+}
+
+std::string gradients_text(const Job& job) {
+  if (gradient_bytes(job) == 4) return "fp32";
+  return job.recipe().activations == "fp16" ? "fp16" : "bf16";
+}
+
+constexpr JobKey kKeys[] = {
+    {"model.layers", [](const Job& job) { return text(job.model.layers); }},
+    {"model.hidden", [](const Job& job) { return text(job.model.hidden); }},
+    {"model.heads", [](const Job& job) { return text(job.model.heads); }},
+    {"model.kv_heads", [](const Job& job) { return text(job.model.kv_heads); }},
+    {"model.head_dim", [](const Job& job) { return text(job.model.head_dim); }},
+    {"model.ffn", [](const Job& job) { return text(job.model.ffn); }},
+    {"model.vocab", [](const Job& job) { return text(job.model.vocab); }},
+    {"model.max_sequence", [](const Job& job) { return text(job.model.max_sequence); }},
+    {"model.activation",
+     [](const Job& job) {
+       return word({"gelu", "relu", "swiglu", "geglu", "squared_relu"}, job.model.activation);
+     }},
+    {"model.normalization",
+     [](const Job& job) {
+       return word({"layer_norm", "rms_norm"}, job.model.normalization);
+     }},
+    {"model.position", [](const Job& job) { return position_word(job.model.position); }},
+    {"model.linear_bias", [](const Job& job) { return text(job.model.linear_bias); }},
+    {"model.qkv_bias", [](const Job& job) { return text(job.model.qkv_bias); }},
+    {"model.tied_embeddings", [](const Job& job) { return text(job.model.tied_embeddings); }},
+    {"model.causal", [](const Job& job) { return text(job.model.causal); }},
+    {"model.post_norm", [](const Job& job) { return text(job.model.post_norm); }},
+    {"model.embedding_norm", [](const Job& job) { return text(job.model.embedding_norm); }},
+    {"model.qk_norm", [](const Job& job) { return text(job.model.qk_norm); }},
+    {"model.sinks", [](const Job& job) { return text(job.model.sinks); }},
+    {"model.activation_limit", [](const Job& job) { return text(job.model.activation_limit); }},
+    {"model.dropout", [](const Job& job) { return text(job.model.dropout); }},
+    {"model.prediction_layers", [](const Job& job) { return text(job.model.prediction_layers); }},
+    {"model.latent_attention.query_rank", [](const Job& job) { return text(job.model.latent.query_rank); }},
+    {"model.latent_attention.key_value_rank", [](const Job& job) { return text(job.model.latent.key_value_rank); }},
+    {"model.latent_attention.position_dim", [](const Job& job) { return text(job.model.latent.position_dim); }},
+    {"model.latent_attention.value_dim", [](const Job& job) { return text(job.model.latent.value_dim); }},
+    {"model.sliding_window.tokens", [](const Job& job) { return text(job.model.window.tokens); }},
+    {"model.experts.count", [](const Job& job) { return text(job.model.mixture.experts); }},
+    {"model.experts.per_token", [](const Job& job) { return text(job.model.mixture.per_token); }},
+    {"model.experts.groups", [](const Job& job) { return text(job.model.mixture.groups); }},
+    {"model.experts.groups_per_token", [](const Job& job) { return text(job.model.mixture.groups_per_token); }},
+    {"model.experts.ffn", [](const Job& job) { return text(job.model.mixture.ffn); }},
+    {"model.experts.shared_ffn", [](const Job& job) { return text(job.model.mixture.shared_ffn); }},
+    {"model.experts.first_dense", [](const Job& job) { return text(job.model.mixture.first_dense); }},
+    {"model.experts.every", [](const Job& job) { return text(job.model.mixture.every); }},
+    {"training.global_batch", [](const Job& job) { return text(job.training.global_batch); }},
+    {"training.sequence_length", [](const Job& job) { return text(job.training.sequence_length); }},
+    {"training.precision", [](const Job& job) { return job.training.precision; }},
+    {"training.gradient_precision", gradients_text},
+    {"training.fp8_parameters", [](const Job& job) { return text(job.training.fp8_parameters); }},
+    {"training.fp8_activation_input", [](const Job& job) { return text(job.training.fp8_activation_input); }},
+    {"training.cuda_graphs", [](const Job& job) { return graphs_text(job.training.cuda_graphs); }},
+    {"training.lora", [](const Job& job) { return text(job.training.adapters.rank); }},
+    {"training.optimizer",
+     [](const Job& job) { return optimizer_names()[static_cast<std::size_t>(job.training.optimizer)]; }},
+    {"derived.even_head_dim", [](const Job& job) { return text(job.model.hidden / job.model.heads); }},
+    {"derived.ranks", [](const Job& job) { return text(job.strategy.ranks()); }},
+    {"derived.shards", [](const Job& job) { return text(job.strategy.shards()); }},
+    {"derived.microbatches", [](const Job& job) { return text(microbatches(job.strategy, job.training)); }},
+    {"recipe.activations", [](const Job& job) { return job.recipe().activations; }},
+    {"recipe.scaling",
+     [](const Job& job) {
+       return word({"none", "delayed", "current", "block", "micro", "nested"}, job.recipe().scaling);
+     }},
+};
+
+}  // namespace
+
+std::string job_value(const Job& job, std::string_view key) {
+  constexpr std::string_view kStrategy = "strategy.";
+  for (const StrategyKey& one : strategy_keys()) {
+    if (!key.starts_with(kStrategy) || one.key != key.substr(kStrategy.size())) continue;
+    return one.left_out(job.strategy) ? "" : one.text(job.strategy);
+  }
+  const auto* const at =
+      std::find_if(std::begin(kKeys), std::end(kKeys), [&](const JobKey& one) { return one.key == key; });
+  if (at == std::end(kKeys)) fail_internal(fmt::format("a job has no value of {}", key));
+  return at->value(job);
+}
+
+}  // namespace mirfak
