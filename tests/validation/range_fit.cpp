@@ -178,7 +178,7 @@ TEST_CASE(
     for (int i = 0; i < 30; ++i) {
       ValidatedRun run = run_of("t" + std::to_string(table) + ".csv",
                                 std::exp((is_new ? 0.3 : 0) + (is_new ? 0.1 : 0.03) * error(random)), 0);
-      run.framework = is_new ? "new" : "known";
+      run.software = is_new ? "new" : "known";
       run.architecture = "hopper";
       run.first_contact = is_new;
       runs.push_back(run);
@@ -211,6 +211,6 @@ TEST_CASE(
 
 TEST_CASE("the share of the unmeasured falls with every source") {
   CHECK(unmeasured_share(0) == 1);
-  CHECK(unmeasured_share(1) == 0.25);
-  CHECK(unmeasured_share(9) == doctest::Approx(0.01));
+  CHECK(unmeasured_share(1) == 0.125);
+  CHECK(unmeasured_share(9) == doctest::Approx(0.001));
 }

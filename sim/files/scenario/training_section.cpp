@@ -102,13 +102,12 @@ const std::vector<std::string>& gradient_precisions() {
   return names;
 }
 
-// Names in the order of the enumeration.
+}  // namespace
+
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names = {"adam", "adam-8bit", "adafactor", "lamb", "sgd", "muon", "none"};
   return names;
 }
-
-}  // namespace
 
 const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
   using T = TrainingSpec;

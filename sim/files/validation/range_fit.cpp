@@ -91,6 +91,9 @@ LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) 
 
 double log_ratio(const ValidatedRun& run) { return std::log(run.seconds.measured / run.seconds.predicted); }
 
+// True if one framework of the data folder ran on GPUs of one architecture.
+bool knows_software(const ValidatedRun& run) { return !run.software.empty() && !run.architecture.empty(); }
+
 // Counts the tables that measured each framework on each architecture. Runs of a first contact changed no prediction.
 MeasuredSoftware measured_in(const std::vector<TableOfRuns>& tables) {
   MeasuredSoftware out;
@@ -98,8 +101,8 @@ MeasuredSoftware measured_in(const std::vector<TableOfRuns>& tables) {
     if (table.first_contact()) continue;
     std::set<std::pair<std::string, std::string>> seen;
     for (const ValidatedRun* run : table.runs) {
-      if (!run->architecture.empty() && seen.emplace(run->framework, run->architecture).second) {
-        out.add(run->framework, run->architecture);
+      if (knows_software(*run) && seen.emplace(run->software, run->architecture).second) {
+        out.add(run->software, run->architecture);
       }
     }
   }
@@ -110,9 +113,9 @@ MeasuredSoftware measured_in(const std::vector<TableOfRuns>& tables) {
 // the share that it was predicted with.
 UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftware& measured) {
   UncertaintyShares out = run.uncertainty;
-  if (!run.architecture.empty()) {
+  if (knows_software(run)) {
     out[static_cast<std::size_t>(Uncertainty::unmeasured)] =
-        unmeasured_share(measured.sources(run.framework, {}, run.architecture));
+        unmeasured_share(measured.sources(run.software, {}, run.architecture));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "simulation/iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/time_factors.hpp"
+#include "strategy/framework_catalog.hpp"
 #include "strategy/framework_fits.hpp"
 #include "validation/row_reader.hpp"
 #include "validation/run_condition.hpp"
@@ -50,6 +51,16 @@ std::optional<double> predicted_left_out(const Job& job, const std::string& tabl
   return simulate(other).result.iteration_time_s;
 }
 
+// Returns the framework's name if it is one of `names`, else the nearest of them that it inherits from; "" for none.
+std::string shipped_name(const Framework& framework, const std::vector<std::string>& names) {
+  const auto is_shipped = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_shipped(framework.name)) return framework.name;
+  const auto like = std::find_if(framework.likes.begin(), framework.likes.end(), is_shipped);
+  return like == framework.likes.end() ? std::string() : *like;
+}
+
 void predict(ValidatedRun& run, const Document& document, const DataFolders& folders, Depth depth) {
   Scenario scenario = parse_scenario(document, folders);
   const Simulation simulation = simulate(scenario.job);
@@ -77,6 +88,7 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   });
   run.architecture = of_one ? architecture : "";
   run.framework = simulation.job.framework.name;
+  run.software = shipped_name(simulation.job.framework, FrameworkCatalog(folders.hardware).names());
   run.left_out_s = predicted_left_out(scenario.job, std::filesystem::path(run.run.where.file).stem().string());
   if (depth == Depth::sensitivities && !run.run.out_of_memory) {
     run.time_sensitivities = time_sensitivities(scenario.job, run.seconds.predicted);

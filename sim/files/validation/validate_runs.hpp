@@ -30,6 +30,7 @@ struct ValidatedRun {
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
   std::string machine, framework;  // node type, "" if there are several; framework
+  std::string software;            // framework of the data folder: itself, or the nearest that it inherits from
   std::string architecture;        // architecture of the GPUs; "" if there are several
   bool first_contact = false;      // nothing of the model was chosen or changed because of this run
   // Set on request only: the sensitivities of the prediction (simulation/time_factors.hpp), and the simulated scenario.

@@ -13,6 +13,9 @@ int MeasuredSoftware::sources(std::string_view framework, std::span<const std::s
   return count == found->second.end() ? 0 : count->second;
 }
 
-double unmeasured_share(int sources) { return 1.0 / ((1.0 + sources) * (1.0 + sources)); }
+double unmeasured_share(int sources) {
+  const double less = 1.0 / (1.0 + sources);
+  return less * less * less;
+}
 
 }  // namespace mirfak

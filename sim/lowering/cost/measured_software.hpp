@@ -33,7 +33,7 @@ class MeasuredSoftware {
 };
 
 // Returns the share of an iteration for which Uncertainty::unmeasured counts if this many sources measured its software
-// on its GPUs: 1 without any, 1/4 with one, 1/9 with two.
+// on its GPUs: 1 without any, 1/8 with one, 1/27 with two.
 double unmeasured_share(int sources);
 
 }  // namespace mirfak
