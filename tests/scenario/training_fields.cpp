@@ -35,12 +35,21 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
   return out;
 }
 
+// True if the row says what the table does, and then a name that no source has: that of a framework.
+bool goes_on(const std::string& row, const std::string& fallback, std::string_view sentence) {
+  const std::size_t meaning = row.find(fmt::format(" | {}: `", sentence));
+  return row.find("` | " + fallback + ": `") != std::string::npos && meaning != std::string::npos;
+}
+
 // Replaces the row of each key, and puts rows of new keys after the others.
 std::vector<std::string> with_rows(std::vector<std::string> page) {
   for (const auto& field : training_fields().fields()) {
     const std::string begin = fmt::format("{}{}` |", kRow, field.key());
     const std::string row = fmt::format("{} {} | {} |", begin, field.default_in_words(), field.sentence());
     const auto own = std::find_if(page.begin(), page.end(), [&](const auto& line) { return line.starts_with(begin); });
+    if (own != page.end() && field.key() == "framework" && goes_on(*own, field.default_in_words(), field.sentence())) {
+      continue;
+    }
     if (own != page.end()) {
       *own = row;
       continue;

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -122,8 +123,8 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
 }
 
 constexpr double kRangeLevel = 0.8;  // share of the measurements that lie in their ranges
-// First contacts are runs as users bring them, some values inferred.
-constexpr const char* kFirstContactTiers = "AB";
+// Rows that judge predictions, some with inferred values: runs as users bring them, too.
+constexpr const char* kSeenTiers = "AB";
 constexpr int kOwnRuns = 3;  // number of own runs whose prediction of other runs is judged
 
 constexpr const char* kNothingOfOwnRuns =
@@ -150,17 +151,18 @@ FittedRanges fitted_ranges(const std::string& tiers, const std::vector<Validatio
                            std::span<const std::string> frameworks) {
   const std::vector<ValidatedRun> known = counted_runs(tables, tiers);
   std::vector<ValidatedRun> runs = known;
-  for (ValidatedRun& run : counted_runs(first_contacts, kFirstContactTiers)) {
+  for (ValidatedRun& run : counted_runs(first_contacts, kSeenTiers)) {
     run.first_contact = true;
     runs.push_back(std::move(run));
   }
   const auto scored = std::count_if(runs.begin(), runs.end(), [](const ValidatedRun& run) { return run.scored(); });
-  const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel);
+  const auto measured = std::make_shared<const MeasuredSoftware>(measured_software(counted_runs(tables, kSeenTiers)));
+  const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel, measured);
   const std::string source =
       fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
   const std::optional<SpreadOfTables> own = spread_of_tables(known, kRangeLevel, kOwnRuns);
   const std::optional<MemoryRanges> memory = fit_memory_ranges(known, kRangeLevel);
-  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source, frameworks) +
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel, measured), left_out, source, frameworks) +
               (memory ? memory_ranges_yaml(*memory) : "") + (own ? own_runs_yaml(*own) : ""),
           "\n" + ranges_text(left_out) + (memory ? memory_ranges_text(memory->left_out) : kNothingOfMemory) +
               (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};

@@ -124,8 +124,8 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
           [](const T& of) { return framework_value(of.framework); },
           "a name that `mirfak list frameworks` shows, or the path of a [framework "
           "file](../../../hw_profiles/frameworks/README.md), relative to the file that states it, or a mapping of such "
-          "a file's keys: `{like: megatron-core, fusion: {cross_entropy: true}}`")
-          .by_default("that of [hw_profiles/defaults.yaml](../../../hw_profiles/defaults.yaml): `megatron-core`"),
+          "a file's keys")
+          .by_default("that of [hw_profiles/defaults.yaml](../../../hw_profiles/defaults.yaml)"),
       F("document_lengths", read_document_lengths, &T::documents, document_lengths_value,
         "sequences are packed with documents, whose tokens attend to those of their own alone: `512`, tokens of "
         "each, or `{512: 3, 2048: 1}`, how many there are of each length for one another; longer ones than a "

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace mirfak {
@@ -94,21 +95,6 @@ double log_ratio(const ValidatedRun& run) { return std::log(run.seconds.measured
 // True if one framework of the data folder ran on GPUs of one architecture.
 bool knows_software(const ValidatedRun& run) { return !run.software.empty() && !run.architecture.empty(); }
 
-// Counts the tables that measured each framework on each architecture. Runs of a first contact changed no prediction.
-MeasuredSoftware measured_in(const std::vector<TableOfRuns>& tables) {
-  MeasuredSoftware out;
-  for (const TableOfRuns& table : tables) {
-    if (table.first_contact()) continue;
-    std::set<std::pair<std::string, std::string>> seen;
-    for (const ValidatedRun* run : table.runs) {
-      if (knows_software(*run) && seen.emplace(run->software, run->architecture).second) {
-        out.add(run->software, run->architecture);
-      }
-    }
-  }
-  return out;
-}
-
 // Returns the uncertainty of a run where these sources measured its software. On several architectures, the run keeps
 // the share that it was predicted with.
 UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftware& measured) {
@@ -120,8 +106,8 @@ UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftwa
   return out;
 }
 
-RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
-  auto measured = std::make_shared<const MeasuredSoftware>(measured_in(tables));
+RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level,
+                const Measured& measured) {
   std::vector<QuantileSample> above;
   for (const TableOfRuns& table : tables) {
     if (&table == left_out) continue;
@@ -133,12 +119,9 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
-  return {level,
-          fit_quantile(below, quantile, largest_widths()),
-          fit_quantile(above, quantile, largest_widths()),
-          {},
-          {},
-          std::move(measured)};
+  return {
+      level,   fit_quantile(below, quantile, largest_widths()), fit_quantile(above, quantile, largest_widths()), {}, {},
+      measured};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
@@ -185,14 +168,27 @@ std::vector<TableOfRuns> enough_tables(std::span<const ValidatedRun> runs, std::
 
 }  // namespace
 
-RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level) {
-  return fit(enough_tables(runs, 2), nullptr, level);
+MeasuredSoftware measured_software(std::span<const ValidatedRun> runs) {
+  MeasuredSoftware out;
+  std::set<std::tuple<std::string, std::string, std::string>> seen;
+  for (const ValidatedRun& run : runs) {
+    if (run.first_contact || !run.scored() || !knows_software(run)) continue;
+    if (seen.emplace(run.run.where.file, run.software, run.architecture).second)
+      out.add(run.software, run.architecture);
+  }
+  return out;
 }
 
-LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level) {
+RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level, Measured measured) {
+  if (!measured) measured = std::make_shared<const MeasuredSoftware>(measured_software(runs));
+  return fit(enough_tables(runs, 2), nullptr, level, measured);
+}
+
+LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level, Measured measured) {
+  if (!measured) measured = std::make_shared<const MeasuredSoftware>(measured_software(runs));
   const std::vector<TableOfRuns> tables = enough_tables(runs, kFewestToJudge);
   std::vector<LeftOutTable> judged;
-  for (const TableOfRuns& table : tables) judged.push_back(judge(table, fit(tables, &table, level)));
+  for (const TableOfRuns& table : tables) judged.push_back(judge(table, fit(tables, &table, level, measured)));
   return means_of(std::move(judged));
 }
 
@@ -223,6 +219,7 @@ std::string mean_yaml(const MeanRanges& mean) {
 
 std::string measured_yaml(MeasuredSoftware measured, std::span<const std::string> frameworks) {
   for (const std::string& name : frameworks) measured.list(name);
+  if (measured.empty()) return {};
   std::string out =
       "# Tables that measured a framework on an architecture of GPUs. Where none did, a prediction is a first "
       "contact.\n"

@@ -3,6 +3,7 @@
 #include "cost/range_widths.hpp"
 #include "validation/validate_runs.hpp"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,16 +42,21 @@ struct MemoryRanges {
 // Fits ranges of memory; nullopt if fewer than two tables state any.
 std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level);
 
+using Measured = std::shared_ptr<const MeasuredSoftware>;
+// Counts the tables that measured each framework on each architecture. Runs of a first contact changed no prediction,
+// and do not count.
+MeasuredSoftware measured_software(std::span<const ValidatedRun> runs);
+
 // Fits the widths of ranges that hold a share `level` of the measured runs, with half of the other runs on either side:
 // quantiles of ln(measured / predicted), linear in the shares of their uncertainties, with no negative coefficient.
 // Every table counts nearly alike, for any number of runs. Runs without a prediction or a measurement do not count.
-// RangeWidths::measured counts the tables that are no first contact. Error(input) if fewer than two tables have runs
-// that count.
-RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level);
+// `measured` becomes RangeWidths::measured; nullptr: measured_software() of these runs. Error(input) if fewer than two
+// tables have runs that count.
+RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level, Measured measured = nullptr);
 
 // Judges the honesty of such widths for tables that are left out of the fit. Error(input) as of fit_range_widths(), and
 // for fewer than three tables.
-LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level);
+LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level, Measured measured = nullptr);
 
 // Ranges for the promised `level`, and their actual coverage: means over tables, each left out of the fit.
 struct Reliability {
