@@ -106,22 +106,47 @@ UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftwa
   return out;
 }
 
-RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level,
-                const Measured& measured) {
-  std::vector<QuantileSample> above;
+// The rows of `first_contact` tables, or of the others, but for a table that is left out.
+std::vector<QuantileSample> samples_of(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out,
+                                       bool first_contact, const MeasuredSoftware& measured) {
+  std::vector<QuantileSample> out;
   for (const TableOfRuns& table : tables) {
-    if (&table == left_out) continue;
+    if (&table == left_out || table.first_contact() != first_contact) continue;
     const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
     for (const ValidatedRun* run : table.runs) {
-      above.push_back({uncertainty_with(*run, *measured), log_ratio(*run), weight});
+      out.push_back({uncertainty_with(*run, measured), log_ratio(*run), weight});
     }
   }
-  std::vector<QuantileSample> below = above;
-  for (QuantileSample& sample : below) sample.value = -sample.value;
+  return out;
+}
+
+// Fits the widths on one side. Known tables decide all but that of Uncertainty::unmeasured, which takes what first
+// contacts need in addition: predictions of known software stay as narrow as their errors ask for.
+UncertaintyShares fit_side(std::vector<QuantileSample> known, std::vector<QuantileSample> first, double side,
+                           double quantile) {
+  constexpr auto unmeasured = static_cast<std::size_t>(Uncertainty::unmeasured);
+  for (QuantileSample& sample : known) {
+    sample.value *= side;
+    sample.features[unmeasured] = 0;
+  }
+  UncertaintyShares widths = fit_quantile(known, quantile, largest_widths());
+  for (QuantileSample& sample : first) {
+    const double share = sample.features[unmeasured];
+    sample.value *= side;
+    for (std::size_t i = 0; i < kUncertainties; ++i) sample.value -= sample.features[i] * widths[i];
+    sample.features = {};
+    sample.features[unmeasured] = share;
+  }
+  widths[unmeasured] = fit_quantile(first, quantile, largest_widths())[unmeasured];
+  return widths;
+}
+
+RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level,
+                const Measured& measured) {
+  const std::vector<QuantileSample> known = samples_of(tables, left_out, false, *measured);
+  const std::vector<QuantileSample> first = samples_of(tables, left_out, true, *measured);
   const double quantile = (1 + level) / 2;
-  return {
-      level,   fit_quantile(below, quantile, largest_widths()), fit_quantile(above, quantile, largest_widths()), {}, {},
-      measured};
+  return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, measured};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
@@ -219,7 +244,6 @@ std::string mean_yaml(const MeanRanges& mean) {
 
 std::string measured_yaml(MeasuredSoftware measured, std::span<const std::string> frameworks) {
   for (const std::string& name : frameworks) measured.list(name);
-  if (measured.empty()) return {};
   std::string out =
       "# Tables that measured a framework on an architecture of GPUs. Where none did, a prediction is a first "
       "contact.\n"
@@ -255,7 +279,7 @@ std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out
     out += fmt::format("  {}: {{below: {:.4f}, above: {:.4f}}}\n", key_of(static_cast<Uncertainty>(i)), widths.below[i],
                        widths.above[i]);
   }
-  return out + measured_yaml(*widths.measured, frameworks);
+  return out + (left_out.first_contact.tables > 0 ? measured_yaml(*widths.measured, frameworks) : "");
 }
 
 std::string memory_ranges_yaml(const MemoryRanges& ranges) {

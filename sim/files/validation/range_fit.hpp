@@ -50,6 +50,7 @@ MeasuredSoftware measured_software(std::span<const ValidatedRun> runs);
 // Fits the widths of ranges that hold a share `level` of the measured runs, with half of the other runs on either side:
 // quantiles of ln(measured / predicted), linear in the shares of their uncertainties, with no negative coefficient.
 // Every table counts nearly alike, for any number of runs. Runs without a prediction or a measurement do not count.
+// First contacts decide the width of Uncertainty::unmeasured alone, which is 0 without them.
 // `measured` becomes RangeWidths::measured; nullptr: measured_software() of these runs. Error(input) if fewer than two
 // tables have runs that count.
 RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level, Measured measured = nullptr);
@@ -68,7 +69,7 @@ struct Reliability {
 std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs);
 
 // Returns the widths as `ranges.yaml`; `source` names the runs that they were fitted to, `frameworks` those of the data
-// folder, measured or not.
+// folder, measured or not. The section `measured` is there if first contacts say what it means.
 std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source,
                         std::span<const std::string> frameworks = {});
 std::string memory_ranges_yaml(const MemoryRanges& ranges);  // one section of that file
