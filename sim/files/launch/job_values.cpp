@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "scenario/training_section.hpp"
+#include "strategy/rules.hpp"
 #include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
