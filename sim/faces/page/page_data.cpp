@@ -31,7 +31,7 @@ Json page_data(const char* kind, const std::string& title, Json result, std::str
   return {{"kind", kind}, {"title", title}, {"result", std::move(result)}, {"text", std::move(text)}};
 }
 
-// What a page is about, in words: a name and a text each.
+// The subject of a page in words: pairs of a name and a text.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 Facts facts_of(const std::string& scenario, const Job& job, const std::string& microbatches) {

@@ -3,6 +3,7 @@
 #include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/option_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -152,16 +153,7 @@ std::string OptionReader::word(const Option& option, const std::vector<std::stri
   fail(option, join_or(all));
 }
 
-std::string OptionReader::said(std::string_view key) const {
-  const Value* at = &draft_.scenario();
-  while (at != nullptr && !key.empty()) {
-    if (at->kind != Value::Kind::mapping) return "";
-    const std::size_t dot = std::min(key.find('.'), key.size());
-    at = at->find(key.substr(0, dot));
-    key.remove_prefix(std::min(dot + 1, key.size()));
-  }
-  return at == nullptr ? std::string() : emit_flow_yaml(*at);
-}
+std::string OptionReader::said(std::string_view key) const { return word_under(draft_, key); }
 
 void OptionReader::put(const Option& option, std::string_view key, Value value, const std::string& reason) {
   if (option.setting != nullptr) return draft_.take(*option.setting, key, std::move(value), reason);

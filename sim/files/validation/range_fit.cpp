@@ -106,7 +106,7 @@ UncertaintyShares uncertainty_with(const ValidatedRun& run, const MeasuredSoftwa
   return out;
 }
 
-// The rows of `first_contact` tables, or of the others, but for a table that is left out.
+// Returns the rows of first-contact tables, or those of the known ones, without the table that is left out.
 std::vector<QuantileSample> samples_of(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out,
                                        bool first_contact, const MeasuredSoftware& measured) {
   std::vector<QuantileSample> out;

@@ -1,10 +1,10 @@
 #include "validation/validate_runs.hpp"
 
 #include "base/parallel.hpp"
+#include "scenario/scenario_sources.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/time_factors.hpp"
-#include "strategy/framework_catalog.hpp"
 #include "strategy/framework_fits.hpp"
 #include "validation/row_reader.hpp"
 #include "validation/run_condition.hpp"
@@ -62,7 +62,8 @@ std::string shipped_name(const Framework& framework, const std::vector<std::stri
 }
 
 void predict(ValidatedRun& run, const Document& document, const DataFolders& folders, Depth depth) {
-  Scenario scenario = parse_scenario(document, folders);
+  const ScenarioSources sources(folders);
+  Scenario scenario = parse_scenario(document, sources);
   const Simulation simulation = simulate(scenario.job);
   complete(run.run, simulation.job);
   run.seconds.predicted = simulation.result.iteration_time_s;
@@ -88,7 +89,7 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   });
   run.architecture = of_one ? architecture : "";
   run.framework = simulation.job.framework.name;
-  run.software = shipped_name(simulation.job.framework, FrameworkCatalog(folders.hardware).names());
+  run.software = shipped_name(simulation.job.framework, sources.frameworks.names());
   run.left_out_s = predicted_left_out(scenario.job, std::filesystem::path(run.run.where.file).stem().string());
   if (depth == Depth::sensitivities && !run.run.out_of_memory) {
     run.time_sensitivities = time_sensitivities(scenario.job, run.seconds.predicted);
