@@ -171,7 +171,7 @@ const std::vector<Layer>& layers() {
       {"execution", {"engine", "replay", "simulation"}},
       {"questions", {"training", "energy", "plan", "alpa"}},
       {"files", {"recording", "calibration", "scenario", "validation", "trace", "chakra", "launch", "import"}},
-      {"faces", {"comparison", "report", "page", "sweep", "serve", "cli", "python"}}};
+      {"faces", {"report", "comparison", "page", "sweep", "serve", "cli", "python"}}};
   return list;
 }
 

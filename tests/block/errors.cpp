@@ -99,7 +99,7 @@ TEST_CASE("an operator without derivative, where a gradient must pass") {
 TEST_CASE("an unknown operator, operand or option") {
   check_statement("out[b s h] = rellu(x)", 14, "did you mean 'relu'?");
   check_statement("out[b s h] = relu(x, x)", 14, "relu takes 1 operand, found 2");
-  check_statement("out[b s h] = softmax(x)", 14, "softmax takes 1 axis behind the semicolon");
+  check_statement("out[b s h] = softmax(x)", 14, "softmax takes 1 axis after the semicolon");
   check_statement("out[b s h] = softmax(x; h, causel)", 28, "softmax has no axis or option 'causel' here");
   check_statement("out[b s h] = softmax(x; f)", 25, "softmax runs over 'f', which its operand does not have");
   check_statement("out[b s h] = dropout(x; rat=0.1)", 25, "did you mean 'rate'?");

@@ -1,8 +1,8 @@
 #include "comparison/option_results.hpp"
 
 #include "base/error.hpp"
+#include "comparison/comparison_report.hpp"
 #include "page/page_data.hpp"
-#include "report/comparison_report.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>

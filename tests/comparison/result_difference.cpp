@@ -1,6 +1,6 @@
 #include "comparison/result_difference.hpp"
 
-#include "report/difference_report.hpp"
+#include "comparison/difference_report.hpp"
 #include "support/example.hpp"
 
 #include <doctest/doctest.h>

@@ -153,7 +153,7 @@ TEST_CASE("what the cluster cannot give, or leaves open, is said with its place 
             .starts_with("names.txt:3:10: the launch asks for 9 nodes, of which 3 can be used: say --nodes TYPE:9"));
   CHECK(obstacle_of(on_cluster(launch("#SBATCH --gres=gpu:h100:4\n"), {kNames}))
             .find("nodes of 4 h100; the cluster has") != std::string::npos);
-  CHECK(obstacle_of(on_cluster(launch("#SBATCH --nodes=2\n"), {kTable})).find("nor which GPUs they have") !=
+  CHECK(obstacle_of(on_cluster(launch("#SBATCH --nodes=2\n"), {kTable})).find("nor their GPUs are stated") !=
         std::string::npos);
   CHECK(obstacle_of(on_cluster(launch("#SBATCH -p none\n"), {kNames})).find("in partition none") != std::string::npos);
   CHECK(nodes_of(on_cluster(launch("#SBATCH --nodes=9\n"), {kNames}, {"hgx-h200:9"})) ==

@@ -92,7 +92,7 @@ TEST_CASE("whether an unknown program runs a script is said, and the script is n
   const ImportedJob job =
       job_of({{"train.sh", "#!/bin/bash\nsubmit-it other.sh\ntorchrun --nproc_per_node 8" + kOptions}, other});
   CHECK(strategy_of(job, "tensor") != "8");
-  CHECK(has_note(job, "whether submit-it runs other.sh is not known"));
+  CHECK(has_note(job, "it is not known if submit-it runs other.sh"));
 }
 
 TEST_CASE("what a script writes is read by its later lines") {

@@ -15,7 +15,7 @@ namespace mirfak::interpreter {
 // chooses for each axis of the graph, and may choose the places that a device has under some of the mesh axes:
 //
 //   digits    those that it would have under all mesh axes that divide the axis anywhere, and the same digits
-//   intervals one behind the other, with no regard to other mesh axes
+//   intervals one after the other, with no regard to other mesh axes
 //
 // so that what the program moves without a collective, or by one among a few devices, is there.
 class Layout {

@@ -270,7 +270,7 @@ TEST_CASE("forms of Transformers 5 are the same models") {
   const std::string nested = R"({"model_type": "wrapper", "architectures": ["Wrapper"], "text_config": )" + four + "}";
   CHECK(parameters(nested) == parameters(four));
   const std::string seeing = R"({"model_type": "wrapper", "vision_config": {"depth": 2}, "text_config": )" + four + "}";
-  CHECK(contains(failure_parsing(seeing), "vision_config: what stands in front of the language model"));
+  CHECK(contains(failure_parsing(seeing), "vision_config: the parts in front of the language model"));
   std::string null_width = small("llama") + R"(, "vocab_size": 5000})";
   null_width.replace(null_width.find("128"), 3, "null");
   CHECK(parse(null_width).head_dim == 128);

@@ -29,7 +29,7 @@ HEADINGS = {
     "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "What more would gain", "All figures", "How every cost comes about", "The scenario"],
     "search": ["Strategies", "One by one", "How the search went", "What was searched"],
     "plan": ["Stages of the plan", "Plans by the engine", "One by one", "The planner's work", "What was planned"],
-    "jobs": ["Iterations beside the others", "Links of the network", "Job by job", "What the network adds, and whose traffic slows whose", "The scenario"],
+    "jobs": ["Iterations with the others running", "Links of the network", "Job by job", "What the network adds, and whose traffic slows whose", "The scenario"],
     "traces": ["Why the iterations differ", "By kind", "By stage", "By rank", "Operators"],
     "sweep": ["Two figures of every point", "Points"],
     "train": ["When it ends", "Where the time goes", "What interrupts it", "The run that ends at the median", "All figures", "How the iteration comes about", "The scenario"],

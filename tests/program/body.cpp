@@ -142,7 +142,7 @@ TEST_CASE("nothing to do changes nothing, also where the host is late") {
   CHECK(row.host == late.host);
 }
 
-TEST_CASE("repeated is one behind the other") {
+TEST_CASE("repeated is one after the other") {
   const FoldedBody once = fold(Body{{step(StreamKind::compute, 3, 5), step(StreamKind::compute, 9, 1)}});
   const FoldedBody thrice = repeated(once, 3);
   CHECK(thrice.device == 36);

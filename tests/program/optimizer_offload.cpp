@@ -125,7 +125,7 @@ TEST_CASE("a faster link to the host, or faster memory there, is never slower") 
   }
 }
 
-TEST_CASE("gradients that are reduced beside passes are on DeepSpeed's host when the step begins") {
+TEST_CASE("gradients that are reduced during passes are on DeepSpeed's host when the step begins") {
   Job job = offloading(1, "deepspeed");
   CHECK(step_of(job).gradients_s > 0);
   job.strategy.overlap_grad_reduce = true;

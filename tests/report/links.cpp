@@ -1,9 +1,9 @@
 // What is said of links that bind: text, JSON and the picture say the same.
+#include "base/markup.hpp"
 #include "base/units.hpp"
 #include "network/xml_elements.hpp"
 #include "report/link_report.hpp"
 #include "report/links_svg.hpp"
-#include "report/markup.hpp"
 #include "support/example.hpp"
 
 #include <doctest/doctest.h>

@@ -1,11 +1,11 @@
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/explanation.hpp"
 #include "report/result_json.hpp"
 #include "report/source_list.hpp"
 #include "report/summary_text.hpp"
-#include "report/timeline_text.hpp"
 #include "support/example.hpp"
+#include "trace/timeline_text.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

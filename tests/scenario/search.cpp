@@ -244,7 +244,7 @@ TEST_CASE("what is wrong is refused at its place") {
       {"  space: {sequence_parallel: [1]}\n", {"search.space.sequence_parallel[0]: ", "true or false"}},
       {"  space: {stages: by_type}\n", {"search.space.stages: ", "'by-type'"}},
       {"  space: {stages: by-type}\nstrategy: {stages: [{nodes: 1, tensor: 4}, {nodes: 2, tensor: 8}]}\n",
-       {"test.yaml:7:20: strategy.stages: ", "search.space.stages cannot stand beside", "leave one of the two out"}},
+       {"test.yaml:7:20: strategy.stages: ", "search.space.stages cannot stand together with", "leave one of the two out"}},
       {"  space: {uneven_layers: -1}\n", {"search.space.uneven_layers: ", "from 0 to"}},
       {"  space: {tensor: [1, 2]}\nstrategy: {tensor: 4}\n",
        {"test.yaml:7:20: strategy.tensor: ", "that is not in search.space.tensor, [1, 2]", "leave one of the two out"}},

@@ -81,7 +81,7 @@ TEST_CASE("faults are named with their row and cell") {
   CHECK(starts(fault("0F0,0X0\n"), "1:5 '0X0': there is no action 'X'"));
   CHECK(starts(fault("0F0,F1\n"), "1:5 'F1': expected a stage index"));
   CHECK(starts(fault("0F0,0B\n"), "1:5 '0B': expected a microbatch"));
-  CHECK(starts(fault("0F0,0B0x\n"), "1:5 '0B0x': 'x' stands behind"));
+  CHECK(starts(fault("0F0,0B0x\n"), "1:5 '0B0x': 'x' stands after"));
   CHECK(starts(fault("0F0,(0B0)OVERLAP_F_B\n"), "1:5 '(0B0)OVERLAP_F_B': expected a pair"));
   CHECK(starts(fault("0F0,0B0,0F0\n"), "1:9 0F0 stands here a second time"));
   CHECK(starts(fault("0B0,0F0\n"), "1:1 0B0 stands before its forward pass 0F0"));
@@ -92,7 +92,7 @@ TEST_CASE("faults are named with their row and cell") {
   CHECK(starts(fault("0F0,0F2,0B0,0B2\n"), "1:1 no row has 0F1"));
   CHECK(starts(fault("0F0,0B0\n2F0,2B0\n"), "1:1 no row has 1F0"));
   CHECK(starts(fault("0F0,0B0\n0F0,0B0\n"), "2:1 0F0 runs on stage 0 too"));
-  CHECK(starts(fault("0F0,(0F1;0F2)OVERLAP_F_B,0B0,0B1,0B2\n"), "1:6 0F1 runs beside something else"));
+  CHECK(starts(fault("0F0,(0F1;0F2)OVERLAP_F_B,0B0,0B1,0B2\n"), "1:6 0F1 runs at the same time as something else"));
   // The first stage wants microbatch 1 back before it has handed on the second.
   CHECK(starts(fault("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n"), "1:5 0B1 stands before its forward pass"));
   CHECK(starts(fault("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n"), "none"));

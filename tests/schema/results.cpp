@@ -1,5 +1,5 @@
-// Schemas of results follow from what the commands write of examples. Sentences are those of the tables in
-// sim/faces/report/README.md.
+// Schemas of results follow from what the commands write of examples. Sentences are those of the tables in the READMEs
+// of the rooms that report them.
 
 #include "cli/program.hpp"
 #include "result_shape.hpp"
@@ -84,28 +84,31 @@ Json result_of(const Arguments& example, const std::filesystem::path& folder) {
   return Json::parse(finished.out);
 }
 
-// The rows of the tables in these sections of the page, "| `key`, `another` | unit | meaning |".
+// The rows of the tables in these sections of the pages, "| `key`, `another` | unit | meaning |".
 schema::Descriptions described_in(const std::vector<std::string>& sections) {
   schema::Descriptions out;
-  std::ifstream in(std::filesystem::path(source_root()) / "sim" / "faces" / "report" / "README.md");
   const std::regex name("`([^`]*)`");
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("## ")) inside = std::find(sections.begin(), sections.end(), line.substr(3)) != sections.end();
-    if (!inside || !line.starts_with("| `")) continue;
-    const std::vector<std::string> cells = schema::cells_of(line);
-    if (cells.size() < 2) continue;
-    std::string sentence = schema::plain(cells.back());
-    if (cells.size() == 3 && !schema::plain(cells[1]).empty())
-      sentence += fmt::format(" [{}]", schema::plain(cells[1]));
-    for (std::sregex_iterator word(cells[0].begin(), cells[0].end(), name), end; word != end; ++word) {
-      if (!sentence.empty()) out[(*word)[1]] = sentence;
+  for (const char* const room : {"report", "comparison"}) {
+    std::ifstream in(std::filesystem::path(source_root()) / "sim" / "faces" / room / "README.md");
+    bool inside = false;
+    for (std::string line; std::getline(in, line);) {
+      if (line.starts_with("## "))
+        inside = std::find(sections.begin(), sections.end(), line.substr(3)) != sections.end();
+      if (!inside || !line.starts_with("| `")) continue;
+      const std::vector<std::string> cells = schema::cells_of(line);
+      if (cells.size() < 2) continue;
+      std::string sentence = schema::plain(cells.back());
+      if (cells.size() == 3 && !schema::plain(cells[1]).empty())
+        sentence += fmt::format(" [{}]", schema::plain(cells[1]));
+      for (std::sregex_iterator word(cells[0].begin(), cells[0].end(), name), end; word != end; ++word) {
+        if (!sentence.empty()) out[(*word)[1]] = sentence;
+      }
     }
   }
   return out;
 }
 
-// What the page says may be null is so, though no example has it.
+// What the pages say may be null is so, though no example has it.
 void allow_null(schema::Place& place, const schema::Descriptions& sentences) {
   for (auto& [name, key] : place.keys) {
     const auto sentence = sentences.find(name);

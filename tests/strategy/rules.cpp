@@ -298,7 +298,7 @@ TEST_CASE("a framework of any name is held to its habits") {
   s.framework.sharding.max_zero = 0;
   s.strategy.zero = 1;
   CHECK(s.broken() == "strategy.zero");
-  CHECK(first_violation(s.input())->message == "ours has ZeRO up to stage 0 beside pipeline stages, not 1");
+  CHECK(first_violation(s.input())->message == "ours has ZeRO up to stage 0 with pipeline stages, not 1");
   s.framework.sharding.max_zero = 1;
   CHECK(s.broken().empty());
   s.framework.offload.max_zero = 0;

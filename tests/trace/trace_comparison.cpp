@@ -1,9 +1,9 @@
 #include "trace/trace_comparison.hpp"
 
 #include "base/error.hpp"
-#include "report/trace_comparison_report.hpp"
 #include "support/example.hpp"
 #include "support/scratch_folder.hpp"
+#include "trace/trace_comparison_report.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <doctest/doctest.h>

@@ -88,7 +88,7 @@ TEST_CASE("rows that name a scenario run it with the keys of their cells") {
   CHECK(contains(runs[1].scenario, "tensor: 8"));
   CHECK(contains(machine.runs("scenario,measured.seconds\nnone.yaml,1\n").front().skipped, "there is no scenario"));
   CHECK(contains(machine.runs("scenario,measured.seconds,gpus\njob.yaml,1,16\n").front().skipped,
-                 "'gpus' means nothing beside a scenario"));
+                 "'gpus' means nothing together with a scenario"));
 }
 
 TEST_CASE("runs of a machine tell its time factors, and predict what they have not seen") {

@@ -80,8 +80,8 @@ void Compiler::read_options(const Expression& expression, const OperatorRow& row
   }
   if (call.axes.size() != row.axes || expression.arrow != row.arrow) {
     fail(expression.place,
-         fmt::format("{} takes {} {} behind the semicolon{}", row.name, row.axes, row.axes == 1 ? "axis" : "axes",
-                     row.arrow ? " and what becomes of them behind ->" : ""),
+         fmt::format("{} takes {} {} after the semicolon{}", row.name, row.axes, row.axes == 1 ? "axis" : "axes",
+                     row.arrow ? " and what becomes of them after ->" : ""),
          fmt::format("it is written {}", row.use));
   }
 }
@@ -442,7 +442,7 @@ std::vector<Value> Compiler::call_split(const Call& call, const std::vector<Decl
   check_axes(call, 0);
   const std::string& whole = call.axes.front().front();
   if (call.made.size() != left.size()) {
-    fail(call.place(), fmt::format("{} parts stand behind ->, {} tensors on the left", call.made.size(), left.size()));
+    fail(call.place(), fmt::format("{} parts stand after ->, {} tensors on the left", call.made.size(), left.size()));
   }
   std::int64_t sum = 0;
   std::vector<Value> out;

@@ -196,7 +196,7 @@ Value Compiler::evaluate_contraction(const Expression& expression, const Wanted&
   }
   if (!wanted.known) {
     fail(expression.place, "which labels this product has is not said here",
-         "put them behind it in parentheses: (x[b s h] w[h f])[b s f]");
+         "put them after it in parentheses: (x[b s h] w[h f])[b s f]");
   }
   Value product_so_far = values.front();
   LabelNames labels_so_far = seen.front();
@@ -340,7 +340,7 @@ Value Compiler::evaluate_operation(const Expression& expression, const Wanted& w
 
 Value Compiler::negate(const Expression& expression, const Wanted& wanted) {
   const Value value = evaluate(expression.parts[0], part_of(wanted, step_name(expression.parts[0])));
-  if (value.absent) fail(value.place, "what is negated does not exist here: its condition does not hold");
+  if (value.absent) fail(value.place, "the negated tensor does not exist here, because its condition does not hold");
   if (!value.number) {
     Value negative = elementwise("scale", {value}, union_of({value}, wanted, expression.place), Keeps::nothing, wanted,
                                  expression.place);

@@ -67,7 +67,7 @@ std::vector<OperatorRow> table() {
           "attention(q, k, v, sinks; s, s', causal, masked, window=w, dropout=rate)",
           "softmax(q k / sqrt(width)) v over the tokens s' of keys, in one kernel where the framework has one; "
           "`causal` sees earlier tokens only, `masked` none of those that pad a sequence, `window` the last w (0: "
-          "all); `sinks`, which may be missing, are logits that each head has beside its scores",
+          "all); `sinks`, which may be missing, are logits that each head has in addition to its scores",
           "q, k, v, the result and one fp32 number a query and head", {"causal", "masked", "window", "dropout"}),
       row(Form::gather, 2, 2, 1, Keeps::operator_own, "gather(table, ids; v)",
           "the rows of a table that ids point into along v", "ids"),
@@ -86,7 +86,7 @@ std::vector<OperatorRow> table() {
           "the operands", {"chunk"}),
       row(Form::split, 1, 1, 1, Keeps::nothing, "split(x; a -> b, c)", "the parts of an axis a=b+c, without a copy",
           "nothing"),
-      row(Form::concatenation, 2, 8, 1, Keeps::nothing, "concat(x, y; a)", "operands one behind the other along a=b+c",
+      row(Form::concatenation, 2, 8, 1, Keeps::nothing, "concat(x, y; a)", "operands one after the other along a=b+c",
           "nothing"),
       row(Form::view, 1, 1, 1, Keeps::nothing, "view(x; i j -> s)",
           "the same elements with axes merged, divided or renamed", "nothing"),

@@ -38,7 +38,7 @@ constexpr int kMaxDepth = 100;  // nesting of parentheses, when and repeat
 constexpr int kMaxFactor = 1'000'000;
 
 constexpr formula::Language kLanguage = {nullptr, kMaxDepth, "a size: a name, a number or a quotient",
-                                         "')' behind a size", "found the end of the text"};
+                                         "')' after a size", "found the end of the text"};
 
 class Parser : formula::Parser {
  public:
@@ -89,7 +89,7 @@ class Parser : formula::Parser {
       do block.given.push_back(read_given());
       while (accept(","));
     }
-    expect(")", "or ',' behind what a block is given");
+    expect(")", "or ',' after what a block is given");
     expect(":", "before the statements of a block");
     block.body = read_body();
     return block;
@@ -219,10 +219,10 @@ class Parser : formula::Parser {
   Statement read_when(Statement statement) {
     statement.kind = Statement::Kind::when;
     statement.condition = read_condition();
-    expect(":", "behind the condition");
+    expect(":", "after the condition");
     statement.body = read_body();
     if (accept_word("else")) {
-      expect(":", "behind else");
+      expect(":", "after else");
       statement.otherwise = read_body();
     }
     return statement;
@@ -255,7 +255,7 @@ class Parser : formula::Parser {
     if (accept("(")) {
       do statement.tensors.push_back(read_declaration());
       while (accept(","));
-      expect(")", "or ',' behind the tensors that are defined");
+      expect(")", "or ',' after the tensors that are defined");
     } else {
       if (now().kind == Token::Kind::name && !is_reserved(now().text) && !ahead().is("[")) fail_statement();
       statement.tensors.push_back(read_declaration());
@@ -438,7 +438,7 @@ class Parser : formula::Parser {
         read_items(out.made);
       }
     }
-    expect(")", fmt::format("behind what {} is given", out.name));
+    expect(")", fmt::format("after what {} is given", out.name));
     if (now().is("[")) out.result = read_labels("labels");
     return out;
   }
@@ -487,7 +487,7 @@ class Parser : formula::Parser {
       }
       if (!accept(",")) break;
     }
-    expect(")", "behind what a block is given");
+    expect(")", "after what a block is given");
     if (now().is("[")) out.result = read_labels("labels");
     return out;
   }

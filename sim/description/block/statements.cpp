@@ -240,7 +240,7 @@ void Compiler::define(const Statement& statement) {
   if (value.number)
     fail(statement.expression.place, "a number is no tensor", "numbers stand within expressions: 2 * x");
   if (value.absent)
-    fail(statement.expression.place, "what is defined does not exist here: its condition does not hold");
+    fail(statement.expression.place, "the defined tensor does not exist here, because its condition does not hold");
   check_labels(value, wanted, left.place);
   const bool reordered = value.labels != wanted.labels;
   const bool renamed = !(stored_axes(value.labels, left.place) == tensor_of(value).axes);

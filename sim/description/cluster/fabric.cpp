@@ -125,7 +125,7 @@ void read_routing(Mapping& mapping, Fabric& fabric) {
   const std::optional<Node> seed = mapping.find("routing_seed");
   if (!seed) return;
   if (fabric.routing != Routing::hashed) {
-    seed->fail("only hashed routing has a seed", "set routing: hashed beside it, or leave it out");
+    seed->fail("only hashed routing has a seed", "set routing: hashed together with it, or leave it out");
   }
   fabric.routing_seed = static_cast<std::uint64_t>(mapping.integer_or("routing_seed", 1, 0));
 }

@@ -150,7 +150,7 @@ Perturbations read_perturbations(const Node& section, const RankPlaces& places) 
   if (const auto nodes = keys.find("nodes")) {
     const FactorsOf of_nodes = read_factors(*nodes, "node", places.nodes, out.drawn_nodes);
     if (!of_nodes.empty() && !out.drawn_ranks.empty()) {
-      nodes->fail("factors of single nodes beside a distribution of ranks",
+      nodes->fail("factors of single nodes together with a distribution of ranks",
                   "give ranks as a list, or nodes as a distribution");
     }
     for (int rank = 0; rank < places.ranks && !of_nodes.empty(); ++rank) {

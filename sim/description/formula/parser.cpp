@@ -145,7 +145,7 @@ Formula Parser::membership(Formula left) {
   } else {
     list = operand();
     if (list.type != Type::set) {
-      source_.fail_at(list.place.offset, "expected a list behind 'in'", "for example tensor in [1, 2, 4]");
+      source_.fail_at(list.place.offset, "expected a list after 'in'", "for example tensor in [1, 2, 4]");
     }
     if (left.type != Type::text) source_.fail_at(left.place.offset, "expected the name of a module, such as 'moe'");
     left.number = static_cast<double>(index_among(left, list));

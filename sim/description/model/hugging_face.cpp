@@ -258,7 +258,7 @@ Node language_model(const Document& document) {
                        !tower->scalar.starts_with("false");
     if (!there) continue;
     root.child(*tower, key)
-        .fail("what stands in front of the language model is not described here",
+        .fail("the parts in front of the language model (encoders, projectors) are not described here",
               "give the language model (text_config, where there is one) as a file of its own");
   }
   const Value* text = document.root().find("text_config");

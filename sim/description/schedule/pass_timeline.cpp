@@ -178,7 +178,7 @@ class StageCheck {
     const bool pair = index + 1 < order.size() && is_forward(pass.kind) && !is_forward(order[index + 1].kind) &&
                       !order[index + 1].with_next;
     if (pair) return std::nullopt;
-    return wrong(fmt::format("{} runs beside something else than one backward pass", text(pass)),
+    return wrong(fmt::format("{} runs at the same time as something else than one backward pass", text(pass)),
                  "a pair is a forward and a backward pass");
   }
 

@@ -87,7 +87,7 @@ std::optional<Unfit> fits_pairs(const PipelineShape& shape, const char* name, in
 Schedule dual_pipe() {
   Schedule out = by_stage("dualpipe",
                           "Microbatches from both ends of stages that hold two parts of the model each; "
-                          "forward beside backward passes.",
+                          "forward passes at the same time as backward passes.",
                           dual_pipe_order);
   out.chunks = 2;
   out.looped = false;
@@ -106,7 +106,7 @@ Schedule dual_pipe() {
 Schedule dual_pipe_v() {
   Schedule out = vee_shaped(splitting("dualpipe-v",
                                       "DualPipe folded in the middle: two chunks a stage in the shape "
-                                      "of a V; forward beside backward passes.",
+                                      "of a V; forward passes at the same time as backward passes.",
                                       dual_pipe_v_order));
   out.pairs = true;
   out.unfit = [](const PipelineShape& shape) { return fits_pairs(shape, "dualpipe-v", 1); };

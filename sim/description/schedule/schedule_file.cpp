@@ -105,7 +105,7 @@ class Reader {
     const auto kind = action.size() == 1 ? kPasses.find(action.front()) : std::string_view::npos;
     if (kind == std::string_view::npos) fail(cell, fmt::format("there is no action '{}'", action));
     const std::int32_t microbatch = number(cell, rest, "a microbatch");
-    if (!rest.empty()) fail(cell, fmt::format("'{}' stands behind the microbatch", rest));
+    if (!rest.empty()) fail(cell, fmt::format("'{}' stands after the microbatch", rest));
     rows_.back().push_back({static_cast<Pass::Kind>(kind), part, microbatch, false, cell.line, cell.column});
   }
 

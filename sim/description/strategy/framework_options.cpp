@@ -82,7 +82,7 @@ FrameworkOptionGroup fusion() {
                     rule<&FusionRules::epilogues>, fusion_words),
               words("packed", "tags of linear layers that are one product where they read the same operand",
                     rule<&FusionRules::packed_tags>),
-              words("groups", "tags of operators that are one kernel where they stand one behind the other",
+              words("groups", "tags of operators that are one kernel where they stand one after the other",
                     rule<&FusionRules::group_tags>),
               truth("gradient_accumulation", "the weight-gradient product adds into the gradient buffer",
                     at<group, &Habits::gradient_accumulation>),
@@ -130,7 +130,7 @@ FrameworkOptionGroup recompute() {
   constexpr auto group = &Framework::recompute;
   using Habits = RecomputeHabits;
   return {"recompute",
-          "What backward passes compute again, beside what the strategy says.",
+          "What backward passes compute again, in addition to what the strategy says.",
           source_of<group>,
           {
               truth("groups", "several layers can be recomputed from one input (`recompute_method: uniform`)",
@@ -154,20 +154,21 @@ FrameworkOptionGroup communication() {
       source_of<group>,
       {
           truth("overlap_tensor_gradients",
-                "tensor-parallel collectives of backward passes run beside weight gradients",
+                "tensor-parallel collectives of backward passes run at the same time as weight gradients",
                 at<group, &Habits::overlap_tensor_gradients>),
           truth("scatters_in_pieces",
                 "`strategy.overlap_tensor` also holds for what a product's result is summed and scattered over; else "
                 "only for what is gathered before it",
                 at<group, &Habits::scatters_in_pieces>),
-          truth("overlap_pipeline", "with the interleaved schedule, transfers between stages run beside compute",
+          truth("overlap_pipeline",
+                "with the interleaved schedule, transfers between stages run at the same time as compute",
                 at<group, &Habits::overlap_pipeline>),
           truth("scatter_gather_pipeline",
                 "without sequence parallelism, each tensor rank sends its share of the activation and the "
                 "receivers gather (arXiv 2104.04473, section 4.1)",
                 at<group, &Habits::scatter_gather_pipeline>),
           truth("copies_gathered",
-                "with sequence parallelism, what tensor ranks gather is copied behind the gather and what they "
+                "with sequence parallelism, what tensor ranks gather is copied after the gather and what they "
                 "reduce and scatter before it: tokens are not the outermost axis in memory",
                 at<group, &Habits::copies_gathered>),
           truth("keeps_gathered",
@@ -185,10 +186,10 @@ std::vector<FrameworkOption> sharding_of_state() {
   using Habits = ShardingHabits;
   return {
       stage("max_zero", "the highest stage of ZeRO", at<group, &Habits::max_zero>),
-      stage("max_zero_with_pipeline", "the highest that runs beside pipeline stages",
+      stage("max_zero_with_pipeline", "the highest that runs with pipeline stages",
             at<group, &Habits::max_zero_with_pipeline>),
       stage("max_zero_with_overlap",
-            "... whose reductions run beside backward passes where the strategy asks for that; else behind all passes",
+            "... whose reductions run during backward passes where the strategy asks for that; else after all passes",
             at<group, &Habits::max_zero_with_overlap>),
       stage("groups_from_zero", "the lowest that shards in groups of ranks (`strategy.zero_group`)",
             at<group, &Habits::groups_from_zero>),
@@ -198,7 +199,7 @@ std::vector<FrameworkOption> sharding_of_state() {
                  at<group, &Habits::bucket_parameters_per_rank>),
       truth("master_is_parameter",
             "FSDP: what is sharded is the fp32 master copy, its low-precision image exists while it is gathered only; "
-            "else the shards are low-precision copies beside a master copy that the optimizer holds",
+            "else the shards are low-precision copies in addition to a master copy that the optimizer holds",
             at<group, &Habits::master_is_parameter>),
       truth("stage2_gathers_parameters",
             "stage 2 gathers before forward and keeps until backward is over (FSDP's SHARD_GRAD_OP); else parameters "
@@ -214,7 +215,7 @@ std::vector<FrameworkOption> sharding_of_state() {
       truth("all_reduce_gradients", "stage 1: gradients are all-reduced over all replicas, not reduce-scattered",
             at<group, &Habits::all_reduce_gradients>),
       {"step_s_per_parameter", "s",
-       "stage 1 beside pipeline stages: of what a rank holds, beside kernels and what the network takes",
+       "stage 1 with pipeline stages: of what a rank holds, in addition to kernels and the network's time",
        at<group, &Habits::step_s_per_parameter>, 0, 1e-3},
       parameters("reuse_parameters",
                  "parameters that are used again within so many others are kept, else gathered again; 0: always kept",
@@ -226,18 +227,18 @@ std::vector<FrameworkOption> sharding_traffic() {
   constexpr auto group = &Framework::sharding;
   using Habits = ShardingHabits;
   return {
-      truth("overlaps_gathers", "else a block's gather starts behind the block before, with its reduction",
+      truth("overlaps_gathers", "else a block's gather starts after the block before, with its reduction",
             at<group, &Habits::overlaps_gathers>),
-      truth("prefetch_forward", "the next block's gather is issued before a block's forward kernels; else behind",
+      truth("prefetch_forward", "the next block's gather is issued before a block's forward kernels; else after",
             at<group, &Habits::prefetch_forward>),
-      truth("prefetch_backward", "... before its backward kernels; else behind", at<group, &Habits::prefetch_backward>),
+      truth("prefetch_backward", "... before its backward kernels; else after", at<group, &Habits::prefetch_backward>),
       truth("host_waits_for_gathers", "the rate limiter (two gathers in flight) holds back the host, not a stream",
             at<group, &Habits::host_waits_for_gathers>),
       truth("gather_waits_for_pass", "the first gather of a forward pass starts after all work before it",
             at<group, &Habits::gather_waits_for_pass>),
       truth("reduction_blocks", "a block's passes go on when its gradients are reduced",
             at<group, &Habits::reduction_blocks>),
-      bytes("gather_copy_bytes", "moved per parameter behind a gather, into parameter tensors",
+      bytes("gather_copy_bytes", "moved per parameter after a gather, into parameter tensors",
             at<group, &Habits::gather_copy_bytes>),
       bytes("reduce_copy_bytes", "... in front of a reduction, into the reduced buffer, with scaling",
             at<group, &Habits::reduce_copy_bytes>),
@@ -262,7 +263,7 @@ FrameworkOptionGroup parallelism() {
   constexpr auto group = &Framework::parallelism;
   using Habits = ParallelismHabits;
   return {"parallelism",
-          "Which ways of dividing a model it implements, beside replicas and what they share.",
+          "Which ways of dividing a model it implements, in addition to replicas and what they share.",
           source_of<group>,
           {
               truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
@@ -295,12 +296,13 @@ FrameworkOptionGroup offload() {
                 "through the host's memory: Adam reads the parameter, its gradient and two moments and writes all "
                 "but the gradient, in fp32",
                 at<group, &Habits::traffic_bytes>),
-          bytes("beside_bytes", "held there beside the state: the gradient in fp32", at<group, &Habits::beside_bytes>),
+          bytes("beside_bytes", "held there in addition to the state: the gradient in fp32",
+                at<group, &Habits::beside_bytes>),
           bytes("kept_bytes", "that stay on the device all the same: a master copy", at<group, &Habits::kept_bytes>),
           {"bandwidth_share", "", "of the host's memory bandwidth that the step reaches",
            at<group, &Habits::bandwidth_share>, 0, 1},
           truth("overlaps", "a tensor is updated while others are copied", at<group, &Habits::overlaps>),
-          truth("copies_beside_passes", "gradients that are reduced beside passes are copied there too",
+          truth("copies_beside_passes", "gradients that are reduced during passes are copied there too",
                 at<group, &Habits::copies_beside_passes>),
       }};
 }
@@ -323,10 +325,10 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::dispatch_s>),
       seconds("pass_s", "... at the start of every pass of a stage: engine, batch, bookkeeping",
               at<group, &Habits::pass_s>),
-      seconds(
-          "ring_step_s",
-          "... one more step of ring attention, beside its kernel: parts of keys and values, sums of partial results",
-          at<group, &Habits::ring_step_s>),
+      seconds("ring_step_s",
+              "... one more step of ring attention, in addition to its kernel: parts of keys and values, sums of "
+              "partial results",
+              at<group, &Habits::ring_step_s>),
       seconds("collective_s", "... one collective of a pass", at<group, &Habits::collective_s>),
       seconds("peer_s", "... and more for each other rank of its group: the slowest host of all",
               at<group, &Habits::peer_s>),
@@ -334,12 +336,13 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::blocking_s>),
       seconds("unit_s", "... the gather or reduction of one block's parameters", at<group, &Habits::unit_s>),
       seconds("step_s",
-              "from the last gradient to the first kernel of the next iteration, beside the optimizer's kernels: step, "
+              "from the last gradient to the first kernel of the next iteration, in addition to the optimizer's "
+              "kernels: step, "
               "logging, next batch",
               at<group, &Habits::step_s>),
       seconds("step_tensor_s", "... and for each tensor of parameters of a stage", at<group, &Habits::step_tensor_s>),
       seconds("step_piece_s",
-              "... and to put each rank's piece of each where it belongs, of those that are gathered behind the step",
+              "... and to put each rank's piece of each where it belongs, of those that are gathered after the step",
               at<group, &Habits::step_piece_s>),
       seconds("stall_s",
               "per rank and iteration, what all wait for one host that pauses on its own: Python's garbage collection "
@@ -362,7 +365,7 @@ FrameworkOptionGroup host() {
                           "it synchronizes on each transfer between stages that is not overlapped",
                           at<group, &Habits::waits_for_pipeline>));
   options.push_back(
-      truth("waits_for_passes", "it waits behind each pass, to time it", at<group, &Habits::waits_for_passes>));
+      truth("waits_for_passes", "it waits after each pass, to time it", at<group, &Habits::waits_for_passes>));
   return {"host", "How long the host takes to issue work, and what it waits for.", source_of<group>,
           std::move(options)};
 }
@@ -388,14 +391,15 @@ FrameworkOptionGroup memory() {
                 at<group, &Habits::optimizer_traffic_bytes>),
           bytes("optimizer_traffic_bytes_fp16", "... fp16", at<group, &Habits::optimizer_traffic_bytes_fp16>),
           truth("frees_gradients",
-                "gradients are freed behind each optimizer step, and come with the next backward pass; else their "
+                "gradients are freed after each optimizer step, and come with the next backward pass; else their "
                 "buffers stay",
                 at<group, &Habits::frees_gradients>),
           bytes("loss_copy_bytes",
-                "held per logit while a loss of several kernels runs, beside the logits and the softmax that it keeps",
+                "held per logit while a loss of several kernels runs, in addition to the logits and the softmax that "
+                "it keeps",
                 at<group, &Habits::loss_copy_bytes>),
           bytes("loss_gradient_copy_bytes",
-                "... while its backward pass runs, beside what was kept and the gradient of the logits",
+                "... while its backward pass runs, in addition to what was kept and the gradient of the logits",
                 at<group, &Habits::loss_gradient_copy_bytes>),
           truth("loss_overwrites_logits", "a loss of one kernel writes the gradient of the logits over the logits",
                 at<group, &Habits::loss_overwrites_logits>),

@@ -146,7 +146,8 @@ Broken experts_need_sequence(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (in.model.mixture.experts == 0 || s.tensor == 1 || s.sequence_parallel) return std::nullopt;
   return Violation{"strategy.sequence_parallel",
-                   "experts beside tensor parallelism need tokens divided over the tensor ranks", "set it to true"};
+                   "experts together with tensor parallelism need tokens divided over the tensor ranks",
+                   "set it to true"};
 }
 
 Broken sequence_divides(const RuleInput& in) {
@@ -217,7 +218,7 @@ Broken recomputed_groups(const RuleInput& in) {
     return Violation{key, "groups of layers are recomputed in full only", "set strategy.recompute: full"};
   }
   if (s.recompute_layers == 0) {
-    return Violation{key, "how many layers a group has is missing", "give strategy.recompute_layers"};
+    return Violation{key, "the number of layers of a group is missing", "give strategy.recompute_layers"};
   }
   if (s.recompute_layers > 1 && in.model.prediction_layers > 0) {
     return Violation{key, "layers of multi-token prediction are recomputed one by one", "set it to block"};
@@ -238,7 +239,7 @@ Broken offloaded_layers(const RuleInput& in) {
   if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
   return Violation{
       "strategy.offload_layers",
-      fmt::format("activations cannot wait in the host's memory beside {} pipeline stages", in.strategy.pipeline),
+      fmt::format("activations cannot wait in the host's memory with {} pipeline stages", in.strategy.pipeline),
       "set strategy.pipeline: 1 or leave offload_layers out"};
 }
 
@@ -478,7 +479,7 @@ Broken framework_shards(const RuleInput& in) {
   if (in.strategy.zero <= highest) return std::nullopt;
   return Violation{"strategy.zero",
                    fmt::format("{} has ZeRO up to stage {}{}, not {}", in.framework.name, highest,
-                               stages ? " beside pipeline stages" : "", in.strategy.zero),
+                               stages ? " with pipeline stages" : "", in.strategy.zero),
                    "choose a lower stage or another training.framework"};
 }
 
@@ -520,7 +521,7 @@ Broken zero_group_divides(const RuleInput& in) {
 Broken gather_needs_shards(const RuleInput& in) {
   if (!in.strategy.overlap_param_gather || in.strategy.zero == 1 || in.strategy.zero == 2) return std::nullopt;
   return Violation{"strategy.overlap_param_gather",
-                   fmt::format("ZeRO {} has no gather of parameters behind the optimizer step", in.strategy.zero),
+                   fmt::format("ZeRO {} has no gather of parameters after the optimizer step", in.strategy.zero),
                    "it goes with strategy.zero: 1 or 2"};
 }
 
@@ -544,7 +545,7 @@ constexpr std::array kRules = {
          "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
          experts_need_sequence},
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
-    Rule{"adapters-divide", "The tensor size divides the rank of adapters beside layers divided by columns.",
+    Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
          adapters_divide},
     Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
     Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
@@ -577,7 +578,7 @@ constexpr std::array kRules = {
          "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
          meetings_need_even_batch},
     Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
-    Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
+    Rule{"framework-shards", "The framework implements the ZeRO stage, also with pipeline stages where there are any.",
          framework_shards},
     Rule{"zero-group-divides",
          "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "

@@ -58,7 +58,7 @@ Broken neighbours_divide(const Strategy& s, int stage) {
        {std::tuple("tensor", a.tensor, b.tensor), std::tuple("data", a.data, b.data)}) {
     if (one_divides(one, other)) continue;
     return Violation{fmt::format("strategy.stages[{}]", stage + 1),
-                     fmt::format("{} {} beside {} {} of stage {}: ranks could not send each other equal pieces", name,
+                     fmt::format("{} {} next to {} {} of stage {}: ranks could not send each other equal pieces", name,
                                  other, name, one, stage),
                      "one of the two sizes must divide the other"};
   }

@@ -30,7 +30,7 @@ inline constexpr std::tuple kStrategyFields = {
         .holding([](const Strategy& s) -> double { return s.tensor_of_experts(); }, "tensor"),
     field("expert_dispatcher", &Strategy::expert_dispatcher, "how rows of tokens get to their experts")
         .among(expert_dispatcher_names),
-    field("overlap_expert", &Strategy::overlap_expert, "rows are exchanged beside the passes of other microbatches"),
+    field("overlap_expert", &Strategy::overlap_expert, "rows are exchanged during the passes of other microbatches"),
     field("pipeline", &Strategy::pipeline, "pipeline stages").between(1, strategy_limits::kRanks).not_in_blocks(),
     field("virtual_pipeline", &Strategy::virtual_pipeline, "chunks of each stage")
         .between(1, strategy_limits::kLayers)
@@ -109,10 +109,10 @@ inline constexpr std::tuple kStrategyFields = {
         .holding([](const Strategy& s) -> double { return s.zero_group > 0 ? s.zero_group : s.replicas(); }, "data",
                  "context")
         .not_in_blocks(),
-    field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces beside their collectives"),
-    field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced beside backward passes")
+    field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces at the same time as their collectives"),
+    field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced during backward passes")
         .not_in_blocks(),
-    field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered beside forward passes")
+    field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered during forward passes")
         .only_if([](const Strategy& s) { return s.zero == 1 || s.zero == 2; })
         .not_in_blocks(),
     field("layer_split", &Strategy::layer_split, "layers of each chunk")

@@ -85,7 +85,7 @@ Speed parse_speed(const std::string& text, const MeasuredTrace& trace) {
   const auto factor = colon == std::string::npos ? std::nullopt : number_in<double>(text.substr(colon + 1));
   if (!factor || !(*factor >= kLowestSpeed && *factor <= kHighestSpeed)) {
     fail_input({},
-               fmt::format("{}: expected a factor from {} to {} behind a colon", option, kLowestSpeed, kHighestSpeed),
+               fmt::format("{}: expected a factor from {} to {} after a colon", option, kLowestSpeed, kHighestSpeed),
                kSpeedForm);
   }
   Speed out;

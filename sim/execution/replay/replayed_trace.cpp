@@ -23,7 +23,7 @@ StepGraph graph_of(const ReplayInputs& inputs, const MeasuredTrace& trace, std::
   if (!inputs.dependencies.empty()) {
     return read_step_graph(CsvTable::from_file(inputs.dependencies), CsvTable::from_file(inputs.groups));
   }
-  notes.emplace_back("what waits for what was not given: it follows from the order of the trace's operations");
+  notes.emplace_back("no dependencies were given: they follow from the order of the operations in the trace");
   return derive_step_graph(trace);
 }
 

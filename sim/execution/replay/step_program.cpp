@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 
 // Instances that begin together, or one that begins alone.
-struct Unit {
+struct JointStart {
   std::vector<std::uint32_t> members;  // instances
   std::vector<std::uint32_t> next;     // units that wait for one of them
   std::uint32_t waits_for = 0;         // number of units waited for that have not been written
@@ -52,7 +52,7 @@ class Writer {
   std::uint32_t operation_of(std::uint32_t instance) const { return static_cast<std::uint32_t>(instance % size_); }
 
   void add_unit(std::vector<std::uint32_t> members) {
-    Unit unit;
+    JointStart unit;
     for (const std::uint32_t member : members) {
       unit_of_[member] = static_cast<std::uint32_t>(units_.size());
       unit.start_s = std::max(unit.start_s, trace_.operations[recorded_.operation(0, member)].start_s);
@@ -135,7 +135,7 @@ class Writer {
   }
 
   // Returns a member, and an instance that the member waits for and whose unit is not written.
-  std::pair<std::uint32_t, std::uint32_t> unwritten_before(const Unit& unit) const {
+  std::pair<std::uint32_t, std::uint32_t> unwritten_before(const JointStart& unit) const {
     for (const std::uint32_t member : unit.members) {
       for (const std::uint32_t operation : graph_.operations[operation_of(member)].after) {
         const std::uint32_t before = instance(member / size_, operation);
@@ -156,7 +156,7 @@ class Writer {
     }
   }
 
-  void write_unit(const Unit& unit) {
+  void write_unit(const JointStart& unit) {
     std::vector<TaskId> after;
     for (const std::uint32_t member : unit.members) {
       for (const std::uint32_t before : graph_.operations[operation_of(member)].after) {
@@ -240,7 +240,7 @@ class Writer {
   const StepGraph& graph_;
   const RecordedSteps& recorded_;
   std::size_t size_;  // operations of the graph
-  std::vector<Unit> units_;
+  std::vector<JointStart> units_;
   std::vector<std::uint32_t> unit_of_;
   std::vector<std::vector<OpenStream>> streams_of_rank_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, bool> ordered_;

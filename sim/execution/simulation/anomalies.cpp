@@ -189,7 +189,7 @@ std::vector<std::string> anomalies_of(const Simulation& simulation) {
   }
   if (const double overlap_s = overlap_bound_s(simulation); overlap_s > kNothing * simulation.result.iteration_time_s) {
     out.push_back(
-        fmt::format("collectives beside passes are cut into buckets and hold multiprocessors: what overlapping them "
+        fmt::format("collectives during passes are cut into buckets and hold multiprocessors: what overlapping them "
                     "costs is {} at most, and where less is hidden the iteration is longer",
                     format_seconds(overlap_s)));
   }
@@ -204,7 +204,7 @@ std::vector<std::string> anomalies_of(const Simulation& simulation) {
     out.emplace_back(
         "NCCL chooses algorithms, protocols and channels by estimates of its own: more bandwidth or more ranks can "
         "lead to a slower one, or to one that holds more multiprocessors; the iteration is longer by what these "
-        "collectives and the kernels beside them are, at most");
+        "collectives and the kernels at the same time are, at most");
   }
   if (const double bytes = recomputation_bound_bytes(simulation); bytes > 0) {
     out.push_back(
@@ -255,15 +255,15 @@ std::string why_longer(const Simulation& before, const Simulation& after) {
     const bool communicates = of.kind == TaskKind::collective || of.kind == TaskKind::transfer;
     if (communicates) return fmt::format("NCCL chooses another algorithm for \"{}\", which takes longer", of.name);
     if (schedule_of(before.job.strategy.schedule).pairs) {
-      return fmt::format("kernels of passes beside each other run in another order, in which \"{}\" takes longer",
+      return fmt::format("kernels of passes at the same time run in another order, in which \"{}\" takes longer",
                          of.name);
     }
     return fmt::format(
-        "NCCL chooses another algorithm or more channels for collectives in or beside \"{}\", which takes "
+        "NCCL chooses another algorithm or more channels for collectives in or next to \"{}\", which takes "
         "longer",
         of.name);
   }
-  return before.program.shares_links() ? "what shares links meets otherwise" : "rounding to picoseconds";
+  return before.program.shares_links() ? "messages that share links meet at other times" : "rounding to picoseconds";
 }
 
 }  // namespace mirfak

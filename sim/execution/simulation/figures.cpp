@@ -220,7 +220,7 @@ void add_facility(Figures& out) {
       .of_facility()
       .amount();
   out.add("facility_energy_j", "energy of the facility",
-          "Energy of the machine, times the facility's PUE, and of cooling beside it.",
+          "Energy of the machine, times the facility's PUE, and of its cooling.",
           member(&IterationResult::facility_energy_j))
       .of_facility()
       .amount();

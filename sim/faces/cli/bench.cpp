@@ -4,13 +4,13 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/section.hpp"
 #include "base/units.hpp"
 #include "cli/bench_cases.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "report/document.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
@@ -102,11 +102,11 @@ CommandOutput run_bench(std::span<const std::string> arguments, const Surroundin
   std::string data;
   int threads = 1;
   CommandSyntax syntax("mirfak bench [OPTION]...",
-                       "Simulates fixed scenarios and prints the events per second of each, and one hash of all that\n"
-                       "happened: the same on every run and number of threads.");
+                       "Simulates fixed scenarios and prints the events per second of each, and one hash of all\n"
+                       "events, which is the same on every run and with any number of threads.");
   auto add = syntax.options.add_options();
   add("threads", po::value(&threads)->default_value(1)->value_name("N"),
-      "cases at a time; 0: one for each core. More than one disturbs the times");
+      "cases to run at the same time; 0: one for each core. More than one disturbs the times");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", data_folder_option(data), "holds models/, hw_profiles/ and scenarios/bench/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};

@@ -1,4 +1,5 @@
 #include "base/error.hpp"
+#include "block/block_report.hpp"
 #include "block/compile.hpp"
 #include "block/operators.hpp"
 #include "cli/commands.hpp"
@@ -6,7 +7,6 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "graph/backward.hpp"
-#include "report/block_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -120,7 +120,7 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
   syntax.operand = &file;
   auto add = syntax.options.add_options();
   add("set", po::value(&settings)->composing()->value_name("SIZE=NUMBER"),
-      "a size, or the name or path of a block that it takes; repeatable");
+      "set a size, or the name or path of a block that this block takes; may be repeated");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", data_folder_option(data), "holds models/ and hw_profiles/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};

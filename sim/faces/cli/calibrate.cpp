@@ -1,14 +1,14 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "calibration/calibrated_tables.hpp"
+#include "calibration/calibration_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "model/attention_kernels.hpp"
-#include "report/calibration_report.hpp"
-#include "report/own_runs_report.hpp"
-#include "report/recorded_run_report.hpp"
+#include "validation/own_runs_report.hpp"
+#include "validation/recorded_run_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,29 +59,31 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   syntax.operands = &options.files;
   syntax.instead_of_operands = {&options.trace, &options.runs};
   auto add = syntax.options.add_options();
-  add("gpu", po::value(&options.gpu)->value_name("NAME"), "what the kernels ran on");
-  add("link", po::value(&options.link)->value_name("NAME"), "what the collectives ran over");
+  add("gpu", po::value(&options.gpu)->value_name("NAME"), "GPU on which the kernels ran");
+  add("link", po::value(&options.link)->value_name("NAME"), "link over which the collectives ran");
   add("precision", po::value(&options.precision)->value_name("NAME"),
-      "precision of the rows, where the table does not say");
+      "precision of the rows, if the table does not state it");
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
-      "kernels that tables of attention timed; cudnn: mirfak-measure's");
-  add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
+      "generation of the attention kernels in the tables; mirfak-measure times cudnn");
+  add("only", po::value(&options.only)->value_name("COLUMN=VALUE"),
+      "use only rows with this value in the column; may be repeated");
   syntax.add_file(FileRole::as_added, "out", options.out, "PROFILE.yaml",
-                  "profile to put them into; a new one is a copy of --gpu's or --link's");
+                  "profile to write the constants into; a new profile starts as a copy of that of --gpu or --link");
   syntax.add_file(FileRole::input, "machine", options.machine, "MACHINE.csv",
                   "make profiles of the machine described here");
-  add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
+  add("name", po::value(&options.name)->value_name("NAME"), "name of these profiles");
   add("trace", po::value(&options.trace)->value_name("TRACE"),
-      "of PyTorch's profiler or Nsight Systems; or a folder of ranks");
+      "trace of PyTorch's profiler or of Nsight Systems, or a folder with a trace of each rank");
   syntax.add_file(FileRole::input, "scenario", options.scenario, "SCENARIO.yaml",
-                  "what was recorded: correct its node type; --out is the profile");
+                  "the scenario that was recorded: correct its node type, and write the profile to --out");
   syntax.add_file(FileRole::output, "framework", options.framework, "FRAMEWORK.yaml",
-                  "framework file for the host's recorded issue times");
+                  "framework file to write the recorded issue times of the host into");
   syntax.add_file(FileRole::input, "runs", options.runs, "RUNS.csv",
-                  "correct a node type by these measured runs; --out is its profile");
-  syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml", "how to read them, as in `mirfak validate`");
-  add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
-  add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
+                  "correct a node type by these measured runs, and write its profile to --out");
+  syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
+                  "mapping file by which the runs are read, as in `mirfak validate`");
+  add("source", po::value(&options.source)->value_name("TEXT"), "source of the tables, which the profile states");
+  add("score", po::bool_switch(&options.score), "fit nothing; score the constants in the profile");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {

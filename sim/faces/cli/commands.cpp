@@ -17,31 +17,33 @@ namespace mirfak {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"import", "a launch script or configuration of a training program, made into a scenario", run_import},
-    Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
-    Command{"search", "the best strategies to train a model on a cluster", run_search},
-    Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
-    Command{"train", "a whole training: failures, checkpoints, when it ends, what it costs and emits", run_train},
-    Command{"compare", "one job on several clusters and clouds: days, money, energy, or how many GPUs a date needs",
+    Command{"import", "make a scenario of a launch script or a configuration of a training program", run_import},
+    Command{"simulate", "predict time, cost, memory and energy of one training iteration", run_simulate},
+    Command{"search", "find the best strategies to train a model on a cluster", run_search},
+    Command{"frontier", "plan GPU clocks: the least energy of an iteration for every time that it may take",
+            run_frontier},
+    Command{"train", "simulate a whole training with failures and checkpoints: when it ends, what it costs and emits",
+            run_train},
+    Command{"compare", "compare one job on several clusters and clouds, or find how many GPUs a date needs",
             run_compare},
-    Command{"diff", "where the seconds of two scenarios differ", run_diff},
-    Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
-    Command{"validate", "how far predictions are from tables of measured runs", run_validate},
-    Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
-    Command{"replay", "recorded steps of a real training, executed again: what stragglers cost", run_replay},
-    Command{"block", "what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
-    Command{"shard", "annotations of a few tensors completed to all: shardings, collectives, memory", run_shard},
-    Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
-    Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
+    Command{"diff", "show where the seconds of two scenarios differ", run_diff},
+    Command{"sweep", "simulate every point of a scenario with axes, as one table", run_sweep_command},
+    Command{"validate", "score predictions against tables of measured runs", run_validate},
+    Command{"calibrate", "fit the constants of kernels and links to measured tables", run_calibrate},
+    Command{"replay", "execute recorded steps of a real training again: what its stragglers cost", run_replay},
+    Command{"block", "show what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
+    Command{"shard", "complete annotations of a few tensors to all: shardings, collectives, memory", run_shard},
+    Command{"list", "list the models, hardware, prices and schedules that scenarios may name", run_list},
+    Command{"schedule", "draw and check the order of passes of a pipeline schedule, or write it as PyTorch's CSV",
             run_schedule},
-    Command{"topology", "the graph of a network, drawn, with its bisection, diameter and bandwidths", run_topology},
-    Command{"init", "a file of your own from a template: scenario, search, sweep, GPU, node", run_init},
-    Command{"schema", "the JSON Schema of a kind of file, for editors", run_schema},
-    Command{"serve", "a page of this machine where every change of a scenario is simulated at once", run_serve},
-    Command{"doctor", "what is installed and works", run_doctor},
-    Command{"completion", "a script that completes commands and options in bash, zsh or fish", run_completion},
-    Command{"man", "the manual page of the program or of a command", run_man},
-    Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
+    Command{"topology", "draw the graph of a network, with its bisection, diameter and bandwidths", run_topology},
+    Command{"init", "start a file of your own from a template: scenario, search, sweep, GPU, node", run_init},
+    Command{"schema", "print the JSON Schema of a kind of file, for editors", run_schema},
+    Command{"serve", "serve a page on this machine that simulates every change of a scenario at once", run_serve},
+    Command{"doctor", "check what is installed and works", run_doctor},
+    Command{"completion", "print a script that completes commands and options in bash, zsh or fish", run_completion},
+    Command{"man", "print the manual page of the program or of a command", run_man},
+    Command{"bench", "simulate fixed scenarios: one hash of all events, and events per second", run_bench},
 };
 
 std::string help() {
@@ -50,7 +52,7 @@ std::string help() {
       "Predicts how long a distributed training job takes, what it costs, and what memory and energy it needs.\n\n";
   for (const Command& command : kCommands) out += fmt::format("  {:<11}{}\n", command.name, command.sentence);
   return out +
-         "\nmirfak COMMAND --help says what a command takes; mirfak --version says which mirfak this is.\n"
+         "\nmirfak COMMAND --help prints the options of a command; mirfak --version prints the version of mirfak.\n"
          "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run,\n"
          "4 an assertion of the scenario that does not hold, 130 ended by Ctrl-C.\n";
 }

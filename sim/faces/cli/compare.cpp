@@ -6,9 +6,9 @@
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "comparison/comparison_report.hpp"
 #include "comparison/option_results.hpp"
 #include "page/page_data.hpp"
-#include "report/comparison_report.hpp"
 #include "scenario/comparison_file.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ CommandSyntax syntax_for(CompareOptions& options) {
   syntax.operand = &options.file;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key of the scenario of all options; may be given several times");
+      "override a key in the scenarios of all options; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html", "write a page with the table and a plot");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");

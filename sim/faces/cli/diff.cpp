@@ -5,7 +5,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "comparison/compared_scenario.hpp"
-#include "report/difference_report.hpp"
+#include "comparison/difference_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,11 +35,10 @@ CommandSyntax syntax_for(DiffOptions& options) {
       "their seconds differ: what is set otherwise, activities, stages, kernels, collectives, memory, cost.");
   syntax.operands = &options.scenarios;
   auto add = syntax.options.add_options();
-  add("set", po::value(&options.of_both)->value_name("KEY=VALUE"),
-      "override a key of both; may be given several times");
-  add("set-a", po::value(&options.of_a)->value_name("KEY=VALUE"), "... of A alone");
+  add("set", po::value(&options.of_both)->value_name("KEY=VALUE"), "override a key of both scenarios; may be repeated");
+  add("set-a", po::value(&options.of_a)->value_name("KEY=VALUE"), "override a key of A alone");
   add("set-b", po::value(&options.of_b)->value_name("KEY=VALUE"),
-      "... of B alone; without a second file B is A so changed");
+      "override a key of B alone; without a file B, B is A with these changes");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

@@ -51,8 +51,8 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   CommandSyntax syntax(
       "mirfak frontier SCENARIO [OPTION]...\n"
       "       mirfak frontier --profile P.csv --stages S --microbatches M [OPTION]...",
-      "The least energy of a training iteration for every time it may take: which pass runs at which clock,\n"
-      "and what that saves, for the job of the YAML file SCENARIO or for measured passes of a pipeline.");
+      "Plans the GPU clock of every pass: prints the least energy of a training iteration for every time that it may\n"
+      "take, and the saving, for the job of the YAML file SCENARIO or for measured passes of a pipeline.");
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
   options.import.add_to(syntax);
@@ -67,10 +67,10 @@ CommandSyntax syntax_for(FrontierOptions& options) {
                   "order of passes: gpipe, 1f1b or interleaved-1f1b; default 1f1b, interleaved-1f1b with chunks");
   add("chunks", po::value(&options.chunks)->default_value(1)->value_name("V"), "chunks of each stage");
   add("blocking-power", po::value(&options.blocking_power)->default_value(0)->value_name("W"),
-      "what a GPU of the profile draws while it waits");
+      "power that a GPU of the profile draws while it waits");
   add("straggler", po::value(&options.stragglers)->value_name("X"),
-      "also plan for another pipeline that takes X times as long; may be given several times; default what "
-      "cluster.perturbations make of the iteration");
+      "also plan for another pipeline that takes X times as long; may be repeated; default: the slowdown by "
+      "cluster.perturbations");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "plan", options.plan, "FILE.json", "write the clock of every pass");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.csv", "write the corners of the frontier");

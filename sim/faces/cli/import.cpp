@@ -5,7 +5,7 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "report/import_report.hpp"
+#include "import/import_report.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -27,8 +27,9 @@ CommandSyntax syntax_for(ImportCommand& options) {
   CommandSyntax syntax(
       "mirfak import FILE... [OPTION]...",
       "Reads what a training is started with (a launch script, arguments, a configuration file) and says of every\n"
-      "setting what it means. Behind it stand files that it refers to, and what the cluster says of itself: output of\n"
-      "sinfo, scontrol show node or nvidia-smi topo -m, or a SkyPilot task. Nothing is executed.");
+      "setting what it means. The first FILE may be followed by files that it refers to, and by output of the "
+      "cluster's\n"
+      "tools: sinfo, scontrol show node or nvidia-smi topo -m, or a SkyPilot task. Nothing is executed.");
   syntax.operands = &options.files;
   options.import.add_to(syntax);
   auto add = syntax.options.add_options();

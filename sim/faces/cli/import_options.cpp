@@ -14,14 +14,16 @@ namespace po = boost::program_options;
 void ImportOptions::add_to(CommandSyntax& syntax) {
   auto add = syntax.options.add_options();
   add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"),
-      "the nodes it runs on, such as hgx-h100:64; may be given several times");
+      "the nodes that the job runs on, such as hgx-h100:64; may be repeated");
   add("env", po::value(&environment)->value_name("NAME=VALUE"),
-      "a variable that files use; may be given several times");
+      "the value of a variable that the files use; may be repeated");
   add("arg", po::value(&parameters)->value_name("WORD"),
-      "a script's next parameter: $1, $2, ...; may be given several times");
-  add("launch", po::value(&launch)->value_name("N"), "of a script that starts several programs: which");
-  syntax.add_files(FileRole::input, "cluster", cluster, "FILE", "what the cluster prints of itself; may be repeated");
-  add("from", po::value(&format)->value_name("FORMAT"), "what kind of file it is, where it does not show");
+      "the next parameter of a script: $1, $2, ...; may be repeated");
+  add("launch", po::value(&launch)->value_name("N"), "read the N-th program that the script starts");
+  syntax.add_files(FileRole::input, "cluster", cluster, "FILE",
+                   "output of the cluster's tools (sinfo, scontrol, nvidia-smi topo -m); may be repeated");
+  add("from", po::value(&format)->value_name("FORMAT"),
+      "the format of the file, if its content does not show the format");
 }
 
 bool ImportOptions::given() const {

@@ -80,12 +80,12 @@ CommandOutput run_init(std::span<const std::string> arguments, const Surrounding
   CommandSyntax syntax(
       "mirfak init scenario|search|sweep|gpu|node [OPTION]...",
       "Starts a file of your own from a template, with a comment at every value. In a terminal it asks for\n"
-      "what has no default; what is left open is listed, and again by every command that reads the file.");
+      "the values that have no default. Values left open are listed now, and by every command that reads the file.");
   syntax.operand = &options.what;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.values)->value_name("KEY=VALUE"),
-      "fill a value in, such as model=llama3-8b; may be given several times");
-  syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml", "write it there, not to standard output");
+      "fill in a value, such as model=llama3-8b; may be repeated");
+  syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml", "write the file there, not to standard output");
   add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and scenarios/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
   const fs::path folder = templates_of(options.data);

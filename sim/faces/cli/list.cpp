@@ -2,6 +2,7 @@
 // list is one function that fills rows.
 
 #include "base/error.hpp"
+#include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
@@ -14,7 +15,6 @@
 #include "cluster/cluster.hpp"
 #include "cluster/profiles.hpp"
 #include "model/model_loader.hpp"
-#include "report/document.hpp"
 #include "schedule/schedule.hpp"
 #include "simulation/figures.hpp"
 #include "strategy/framework_catalog.hpp"
@@ -303,7 +303,8 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   auto add = syntax.options.add_options();
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", data_folder_option(data), "holds models/ and hw_profiles/");
-  add("column", po::value(&column)->value_name("NAME"), "of `words`, only those of this column of measured runs");
+  add("column", po::value(&column)->value_name("NAME"),
+      "with `words`: print only the words of this column of measured runs");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
 
   const OutputFormat format = format_choice(format_name);

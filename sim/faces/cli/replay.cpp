@@ -1,16 +1,16 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "chakra/chakra_replay.hpp"
+#include "chakra/chakra_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "engine/execute.hpp"
 #include "import/chosen_nodes.hpp"
+#include "replay/replay_report.hpp"
 #include "replay/replayed_trace.hpp"
-#include "report/chakra_report.hpp"
 #include "report/json_csv.hpp"
-#include "report/replay_report.hpp"
 #include "trace/timeline_json.hpp"
 
 #include <fmt/format.h>
@@ -42,33 +42,39 @@ struct ReplayOptions {
 CommandSyntax syntax_for(ReplayOptions& options) {
   CommandSyntax syntax(
       "mirfak replay TRACE... [OPTION]...",
-      "Executes the recorded steps of a real training again, and says what its stragglers cost, and what if. TRACE\n"
-      "is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, step, optype,\n"
+      "Executes the recorded steps of a real training again, and says what its stragglers cost, and what changes\n"
+      "would gain. TRACE is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, "
+      "step, optype,\n"
       "start_ts, duration, seq_id, mc, mb_id and gmc. Or it executes Chakra execution traces of some ranks of one "
       "run,\n"
       "NAME.<rank>.et, and says where their time goes and what decides it.");
   syntax.operands = &options.traces;
   auto add = syntax.options.add_options();
   syntax.add_file(FileRole::input, "dependencies", options.dependencies, "D.csv",
-                  "what waits for what: a table with columns op, depends_on; without it, that follows from TRACE");
+                  "a table of dependencies with columns op, depends_on; without it, dependencies follow from TRACE");
   syntax.add_file(FileRole::input, "groups", options.groups, "G.csv",
-                  "which operations are one transfer or collective: columns group, op, across_dp");
-  syntax.add_file(FileRole::input, "ideal", options.ideal, "I.csv",
-                  "durations without stragglers: columns optype, ideal_s; without it, means and medians of TRACE");
+                  "a table of the operations that are one transfer or collective: columns group, op, across_dp");
+  syntax.add_file(
+      FileRole::input, "ideal", options.ideal, "I.csv",
+      "a table of durations without stragglers: columns optype, ideal_s; without it, means and medians of TRACE");
   add("ideal-rank", po::value(&options.questions.ranks)->value_name("R"),
-      "what if this rank were no straggler; may be given several times, as those below");
-  add("ideal-data", po::value(&options.questions.data_ranks)->value_name("D"), "... this data-parallel rank");
-  add("ideal-stage", po::value(&options.questions.stages)->value_name("S"), "... this pipeline stage");
-  add("ideal-op", po::value(&options.questions.operations)->value_name("NAME"), "... this type of operation");
+      "replay as if this rank were no straggler; may be repeated, as the options below");
+  add("ideal-data", po::value(&options.questions.data_ranks)->value_name("D"),
+      "replay as if this data-parallel rank were no straggler");
+  add("ideal-stage", po::value(&options.questions.stages)->value_name("S"),
+      "replay as if this pipeline stage were no straggler");
+  add("ideal-op", po::value(&options.questions.operations)->value_name("NAME"),
+      "replay as if this type of operation had no straggler");
   add("speed", po::value(&options.questions.speeds)->value_name("WHAT:X"),
-      "what if some were X times as fast: stage=3:1.2, data=0,stage=3:0.9, rank=5:2, op=forward-recv:2");
+      "replay as if some operations were X times as fast: stage=3:1.2, data=0,stage=3:0.9, rank=5:2, "
+      "op=forward-recv:2");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline of one replayed step for Perfetto or chrome://tracing");
   add("step", po::value<int>()->notifier([&](int step) { options.step = step; })->value_name("N"),
-      "the step of --timeline; default the first");
+      "with --timeline: the step to write; default the first");
   add("nodes", po::value(&options.nodes)->value_name("TYPE:COUNT"),
-      "of Chakra traces: prices communication that has no recorded duration, rank r on GPU r of these");
+      "for Chakra traces: price communication without a recorded duration on these nodes, with rank r on GPU r");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }

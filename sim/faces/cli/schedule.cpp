@@ -1,10 +1,10 @@
 #include "schedule/schedule.hpp"
 #include "base/error.hpp"
+#include "base/section.hpp"
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "report/document.hpp"
 #include "schedule/pass_timeline.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -58,9 +58,9 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
   add("chunks", po::value(&options.chunks)->value_name("V"),
       "chunks of each stage, where the schedule leaves their number open (2)");
   add("max-in-flight", number(options.max_in_flight, "N"),
-      "microbatches whose activations a stage may keep: a limit for zb-auto, a check for others");
+      "microbatches whose activations a stage may keep: a limit for zb-auto, a check for other schedules");
   add("times", po::value(&options.times)->value_name("F,B,W[,P]")->default_value(options.times),
-      "how long passes take: forward, backward of inputs, backward of weights, and a forward pass beside "
+      "how long passes take: forward, backward of inputs, backward of weights, and a forward pass at the same time as "
       "a whole backward pass");
   add("transfer", po::value(&options.transfer)->value_name("T")->default_value(options.transfer),
       "how long a transfer between stages takes, in the same unit");

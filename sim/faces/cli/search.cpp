@@ -69,17 +69,19 @@ CommandSyntax syntax_for(SearchOptions& options) {
           ->notifier(
               [&](const auto& all) { options.overrides.insert(options.overrides.begin(), all.begin(), all.end()); })
           ->value_name("KEY=VALUE"),
-      "override a key of the scenario; may be given several times");
+      "override a key of the scenario; may be repeated");
   short_for("objective", "objective", "WHAT", "time, cost, energy, pareto or time-to-finish");
   short_for("top", "top", "N", "how many layouts to find (search.top)");
-  short_for("tolerance", "tolerance", "SHARE", "how much better others may be (search.tolerance)");
+  short_for("tolerance", "tolerance", "SHARE",
+            "stop when no other strategy can be better by more than this share (search.tolerance)");
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
-  short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
+  short_for("deadline", "deadline_days", "DAYS", "the longest that the training may take (search.deadline_days)");
   short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw (search.power_cap_w)");
   add("planner", po::value(&options.planner)->default_value("search")->value_name("search|alpa"),
       "the exact search, or Alpa's integer and dynamic programs");
   add("intra-only", po::bool_switch(&options.intra_only), "Alpa without pipeline stages: one stage has all GPUs");
-  add("inter-only", po::bool_switch(&options.inter_only), "Alpa without intra-operator parallelism: a GPU a stage");
+  add("inter-only", po::bool_switch(&options.inter_only),
+      "Alpa without intra-operator parallelism: one GPU for each stage");
   add("show-space", po::bool_switch(&options.show_space),
       "print the scenario with every limit of the search, then exit");
   options.emit.add_to(syntax, "the best strategy");
@@ -89,7 +91,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
                   "write a page with all strategies, a plot and their scenarios");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
-      "stop after that long with the best so far, as Ctrl-C does");
+      "stop after this time with the best strategy found so far, as Ctrl-C does");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

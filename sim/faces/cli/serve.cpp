@@ -28,7 +28,7 @@ CommandOutput run_serve(std::span<const std::string> arguments, const Surroundin
       "Serves a page on this machine, for its own browsers alone, where model, cluster and strategy are\n"
       "chosen and every change is simulated at once. Prints its address; Ctrl-C ends it.");
   auto add = syntax.options.add_options();
-  add("port", po::value(&port)->default_value(kUsualPort)->value_name("N"), "of 127.0.0.1; 0: one that is free");
+  add("port", po::value(&port)->default_value(kUsualPort)->value_name("N"), "port of 127.0.0.1; 0: a free port");
   add("data", data_folder_option(data), "holds models/, hw_profiles/ and scenarios/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
   if (port < 0 || port > kMostPort) {

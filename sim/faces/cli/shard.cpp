@@ -14,7 +14,7 @@
 #include "model/blocks.hpp"
 #include "model/model_loader.hpp"
 #include "model/model_reading.hpp"
-#include "report/shard_report.hpp"
+#include "program/shard_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -53,15 +53,16 @@ CommandSyntax syntax_for(ShardOptions& options) {
       "An axis without @ is stated as not divided, AXIS@? stays open, and so do all that '...' stands for.");
   syntax.operand = &options.model;
   auto add = syntax.options.add_options();
-  add("mesh", po::value(&options.mesh)->value_name("AXES"), "its axes, at most 8: data=8,tensor=4");
+  add("mesh", po::value(&options.mesh)->value_name("AXES"), "axes of the device mesh, at most 8: data=8,tensor=4");
   add("annotate", po::value(&options.annotations)->composing()->value_name("ANNOTATION"),
-      "how a tensor lies; repeatable");
+      "sharding of a tensor; may be repeated");
   add("batch", po::value<std::int64_t>()->notifier([&](std::int64_t count) { options.batch = count; })->value_name("N"),
-      "sequences, of all devices together; default: one for each device of the mesh axis data");
+      "sequences on all devices together; default: one for each device of the mesh axis data");
   add("sequence",
       po::value<std::int64_t>()->notifier([&](std::int64_t count) { options.sequence = count; })->value_name("N"),
       "tokens of a sequence; default: the model's");
-  add("nodes", po::value(&options.nodes)->value_name("TYPE:COUNT"), "also say how long it takes on such nodes");
+  add("nodes", po::value(&options.nodes)->value_name("TYPE:COUNT"),
+      "also print how long the model takes on these nodes");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|dot"), "what to print");
   syntax.add_file(FileRole::output, "svg", options.svg, "FILE.svg", "draw the steps of a device (needs Graphviz' dot)");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

@@ -20,7 +20,6 @@
 #include "report/sensitivity_report.hpp"
 #include "report/spread_report.hpp"
 #include "report/summary_text.hpp"
-#include "report/timeline_text.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/jobs_file.hpp"
 #include "scenario/scenario.hpp"
@@ -31,6 +30,7 @@
 #include "simulation/spread.hpp"
 #include "trace/memory_snapshot.hpp"
 #include "trace/timeline_json.hpp"
+#include "trace/timeline_text.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key: strategy.tensor=4; may be repeated");
+      "override a key, such as strategy.tensor=4; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "a task for each pass, or each kernel and collective");
@@ -99,17 +99,20 @@ CommandSyntax syntax_for(SimulateOptions& options) {
     if (!options.chakra.empty()) files.push_back({FileRole::output, "--chakra", options.chakra + ".comm_groups.json"});
   };
   add("chakra-ranks", po::value(&options.chakra_ranks)->value_name("RANKS"),
-      "of which ranks, such as 0-7,64; default all");
+      "with --chakra: the ranks to write, such as 0-7,64; default all");
   add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
-      "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
+      "also simulate N iterations, each with its own draw of cluster.perturbations, and print the median, the 95 % and "
+      "99 % quantiles, and what limits the iteration");
   add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
-      "of --samples; default cluster.perturbations.seed");
+      "with --samples: the seed; default cluster.perturbations.seed");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
-      "of --samples: every second one the mirror image of the one before, or all independent");
-  add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
+      "with --samples: draw every second sample as the mirror image of the sample before it, or draw all samples "
+      "independently");
+  add("sensitivity", po::bool_switch(&options.sensitivity),
+      "also print how much faster the iteration is with more of each resource");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
-      "of --sensitivity: how many times as much; default 1.1");
+      "with --sensitivity: multiply each resource by F; default 1.1");
   options.emit.add_to(syntax, "the job");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
 #include "base/key_path.hpp"
+#include "base/section.hpp"
 #include "base/staged_file.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
@@ -10,7 +11,6 @@
 #include "cli/options.hpp"
 #include "cli/sweep_points.hpp"
 #include "page/page_data.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/merge.hpp"
@@ -63,16 +63,15 @@ CommandSyntax syntax_for(Options& options) {
   syntax.add_file(FileRole::output, "out", options.out, "R.h5", "the table to write");
   add("resume", po::bool_switch(&options.run.resume), "continue an interrupted run, if there is one");
   add("shard", po::value(&options.shard)->value_name("I/N"),
-      "simulate only part I of N equal ones, from 1: for job arrays");
+      "simulate only part I of N equal parts, counted from 1: for job arrays");
   syntax.add_file(FileRole::output, "merge", options.merge, "R.h5", "put the tables of all shards together instead");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page with the points as a table and a plot");
   add("jobs", po::value(&options.run.jobs)->default_value(0)->value_name("N"), "threads; 0: one for each core");
   add("points", po::value(&options.points)->default_value(kUsualPoints)->value_name("N"),
-      "the most points that the sweep may have; more are refused, with an estimate of what they take");
-  add("estimate", po::bool_switch(&options.estimate), "say what the run would take, and do nothing");
-  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key of the scenario; may be given several times");
+      "refuse a sweep of more points, with an estimate of the time that it would take");
+  add("estimate", po::bool_switch(&options.estimate), "print how long the run would take, and run nothing");
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

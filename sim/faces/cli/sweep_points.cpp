@@ -1,7 +1,7 @@
 #include "cli/sweep_points.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "simulation/figures.hpp"
 
 #include <fmt/format.h>

@@ -9,8 +9,8 @@
 #include "cli/options.hpp"
 #include "network/fabric_file.hpp"
 #include "network/node_topology.hpp"
+#include "network/topology_report.hpp"
 #include "report/job_text.hpp"
-#include "report/topology_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -47,10 +47,11 @@ CommandSyntax syntax_for(TopologyOptions& options) {
       "in a file, host.0.");
   syntax.operand = &options.file;
   auto add = syntax.options.add_options();
-  add("set", po::value(&options.overrides)->composing()->value_name("KEY=VALUE"), "changes the file; repeatable");
+  add("set", po::value(&options.overrides)->composing()->value_name("KEY=VALUE"),
+      "override a key of the file; may be repeated");
   add("between", po::value(&options.between)->composing()->multitoken()->value_name("A B"),
-      "also the bandwidth from group A to group B; repeatable");
-  add("topology", po::value(&options.name)->value_name("NAME"), "which of several topologies in a topology.yaml");
+      "also print the bandwidth from group A to group B; may be repeated");
+  add("topology", po::value(&options.name)->value_name("NAME"), "the topology to read if a topology.yaml has several");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|dot"), "what to print");
   syntax.add_file(FileRole::output, "svg", options.svg, "FILE.svg", "draw the network (needs Graphviz' dot)");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");

@@ -44,10 +44,10 @@ CommandSyntax syntax_for(TrainOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key of the scenario, such as operations.spares=4; may be given several times");
+      "override a key of the scenario, such as operations.spares=4; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
-  add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "of their random numbers");
+  add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "seed of the random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page: when it ends, what is lost, what interrupts it");

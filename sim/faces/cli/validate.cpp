@@ -8,13 +8,13 @@
 #include "cli/options.hpp"
 #include "page/page_data.hpp"
 #include "recording/recording_files.hpp"
-#include "report/recording_comparison_report.hpp"
-#include "report/trace_comparison_report.hpp"
-#include "report/validation_markdown.hpp"
-#include "report/validation_plots.hpp"
-#include "report/validation_report.hpp"
 #include "strategy/framework_catalog.hpp"
+#include "trace/recording_comparison_report.hpp"
+#include "trace/trace_comparison_report.hpp"
 #include "validation/validate_runs.hpp"
+#include "validation/validation_markdown.hpp"
+#include "validation/validation_plots.hpp"
+#include "validation/validation_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,7 +64,7 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
       "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
-      "`mirfak list words` prints the words, and NAME.map.yaml beside NAME.csv adds more.\n"
+      "`mirfak list words` prints the words, and NAME.map.yaml next to NAME.csv adds more.\n"
       "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
       "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ. A trace of "
       "PyTorch's\n"
@@ -77,22 +77,21 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
                   "write a row per run, or per task: predicted, measured, error");
   syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
-                  "write an error report and its plots (SVG), with reasons from findings.yaml beside it; or a page "
-                  "(REPORT.html)");
+                  "write an error report and its plots (SVG), with reasons from findings.yaml in the same folder; or a "
+                  "page (REPORT.html)");
   syntax.add_file(
       FileRole::output, "ranges", options.ranges, "RANGES.yaml",
       "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
       "by a fit to the others");
-  syntax.add_files(
-      FileRole::input, "first-contact", options.first_contacts, "RUNS.csv",
-      "for --ranges: runs that changed nothing of mirfak when they were seen; they say how far predictions "
-      "of software and machines are off that nobody has measured");
+  syntax.add_files(FileRole::input, "first-contact", options.first_contacts, "RUNS.csv",
+                   "runs that were predicted before anyone saw their measurement: --ranges fits the range of software "
+                   "and machines that nobody has measured to them, --report lists their errors then and now");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
-      "which graded rows count; rows without a tier always do");
+      "grades of the rows to use; rows without a grade are always used");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
       "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
-      "print only how the row at this line is read, and the scenario it becomes");
+      "print only how the row at this line is read, and its scenario");
   syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
                   "read the tables by this mapping file before the common vocabulary");
   add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and validate/published/");
@@ -105,7 +104,8 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   return syntax;
 }
 
-void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
+void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables,
+                  const std::vector<ValidationTable>& first_contacts) {
   const std::filesystem::path report = options.report;
   if (is_page(report)) {
     write_text_file(report, page_of(validation_page_data(tables, options.tiers)));
@@ -119,7 +119,7 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
   const std::vector<Reliability> reliability = reliability_of_tables(tables);
   write_text_file(plot, validation_plot(tables));
   if (!reliability.empty()) write_text_file(ranges_plot, reliability_svg(reliability));
-  write_text_file(report, validation_markdown(tables, found, plots));
+  write_text_file(report, validation_markdown(tables, found, plots, first_contacts));
 }
 
 constexpr double kRangeLevel = 0.8;  // share of the measurements that lie in their ranges
@@ -245,8 +245,10 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   if (!options.map.empty()) own = mappings.own(options.map);
 
   const bool fits_ranges = !options.ranges.empty();
-  if (!options.first_contacts.empty() && !fits_ranges) {
-    fail_input({}, "--first-contact has no use without --ranges", "give these tables as RUNS.csv to score them");
+  const bool lists_first_contacts = !options.report.empty() && !is_page(options.report);
+  if (!options.first_contacts.empty() && !fits_ranges && !lists_first_contacts) {
+    fail_input({}, "--first-contact has no use without --ranges or --report REPORT.md",
+               "give these tables as RUNS.csv to score them");
   }
   const auto validated = [&](const std::string& file, bool sensitivities) {
     CsvTable table = CsvTable::from_file(file);
@@ -259,13 +261,13 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
     tables.push_back(validated(file, fits_ranges));
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
+  std::vector<ValidationTable> first_contacts;
+  for (const std::string& file : options.first_contacts) first_contacts.push_back(validated(file, false));
   FittedRanges ranges;  // fitted before anything is written, as fitting may fail
   if (fits_ranges) {
-    std::vector<ValidationTable> first_contacts;
-    for (const std::string& file : options.first_contacts) first_contacts.push_back(validated(file, false));
     ranges = fitted_ranges(options.tiers, tables, first_contacts, FrameworkCatalog(folders.hardware).names());
   }
-  if (!options.report.empty()) write_report(options, tables);
+  if (!options.report.empty()) write_report(options, tables, first_contacts);
   if (!options.ranges.empty()) write_text_file(options.ranges, ranges.file);
   if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));
   CommandOutput output;

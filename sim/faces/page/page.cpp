@@ -1,10 +1,10 @@
 #include "page/page.hpp"
 
+#include "base/markup.hpp"
 #include "base/origin.hpp"
 #include "base/units.hpp"
 #include "base/visible_text.hpp"
 #include "page/page_assets.hpp"
-#include "report/markup.hpp"
 #include "simulation/figures.hpp"
 #include "training/training_figures.hpp"
 

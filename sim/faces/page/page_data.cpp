@@ -10,9 +10,9 @@
 #include "report/result_json.hpp"
 #include "report/search_report.hpp"
 #include "report/summary_text.hpp"
-#include "report/timeline_text.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
+#include "trace/timeline_text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

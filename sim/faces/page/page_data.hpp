@@ -1,15 +1,15 @@
 #pragma once
 
-#include "report/comparison_report.hpp"
+#include "comparison/comparison_report.hpp"
 #include "report/frontier_report.hpp"
 #include "report/jobs_report.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_report.hpp"
-#include "report/trace_comparison_report.hpp"
 #include "report/train_report.hpp"
-#include "report/validation_report.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "trace/trace_comparison_report.hpp"
+#include "validation/validation_report.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

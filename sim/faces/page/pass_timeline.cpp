@@ -188,8 +188,7 @@ class PassTimeline {
     for (const std::uint32_t rank : ranks_) count += all.emplace_back(exchanges_of(rank)).size();
     if (count == 0) return;
     if (boxes + count > kMostTimelineBoxes) {
-      left_out_.push_back(
-          fmt::format("communication is left out: {} boxes beside {} passes are too many", count, boxes));
+      left_out_.push_back(fmt::format("communication is left out: {} boxes and {} passes are too many", count, boxes));
       return;
     }
     for (std::size_t row = 0; row < all.size(); ++row) {

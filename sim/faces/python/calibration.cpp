@@ -2,14 +2,14 @@
 #include "base/file_arguments.hpp"
 #include "base/text.hpp"
 #include "calibration/calibrated_tables.hpp"
+#include "calibration/calibration_report.hpp"
 #include "model/attention_kernels.hpp"
 #include "python/findings.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/waiting.hpp"
-#include "report/calibration_report.hpp"
-#include "report/own_runs_report.hpp"
-#include "report/recorded_run_report.hpp"
+#include "validation/own_runs_report.hpp"
+#include "validation/recorded_run_report.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>

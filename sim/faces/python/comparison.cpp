@@ -1,5 +1,7 @@
 #include "base/staged_file.hpp"
 #include "comparison/compared_scenario.hpp"
+#include "comparison/comparison_report.hpp"
+#include "comparison/difference_report.hpp"
 #include "comparison/option_results.hpp"
 #include "page/page_data.hpp"
 #include "python/findings.hpp"
@@ -7,8 +9,6 @@
 #include "python/inputs.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
-#include "report/comparison_report.hpp"
-#include "report/difference_report.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>

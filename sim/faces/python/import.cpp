@@ -1,13 +1,13 @@
 #include "base/error.hpp"
 #include "base/origin.hpp"
 #include "base/staged_file.hpp"
+#include "import/import_report.hpp"
 #include "import/imported_files.hpp"
 #include "python/errors.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
-#include "report/import_report.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>

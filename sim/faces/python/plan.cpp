@@ -118,7 +118,7 @@ void add_found_plans(nb::module_& module) {
             write_beside(self.read, [&] { write_plans_page(self, path); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a page (HTML) with the plans and what stands behind their figures.");
+          "Writes a page (HTML) with the plans and the reasons of their figures.");
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "chakra/chakra_replay.hpp"
+#include "chakra/chakra_report.hpp"
 #include "engine/execute.hpp"
 #include "import/chosen_nodes.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
+#include "replay/replay_report.hpp"
 #include "replay/replayed_trace.hpp"
-#include "report/chakra_report.hpp"
-#include "report/replay_report.hpp"
 #include "trace/timeline_json.hpp"
 
 #include <nanobind/stl/filesystem.h>

@@ -101,7 +101,7 @@ void add_found(nb::module_& module) {
             write_beside(self.read, [&] { write_search_page(self, path); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a page (HTML) with all strategies, a plot, and what stands behind their figures.");
+          "Writes a page (HTML) with all strategies, a plot, and the reasons of their figures.");
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include "python/inputs.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
-#include "report/validation_report.hpp"
 #include "validation/run_mappings.hpp"
 #include "validation/validate_runs.hpp"
+#include "validation/validation_report.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>

@@ -93,7 +93,7 @@ class Explainer {
     out.insert(out.end(), {sum_section(), range_section(), memory_section()});
     Section anomalies = {"Where more takes longer", {}};
     for (const std::string& anomaly : anomalies_of(simulation_)) anomalies.add("  " + anomaly + "\n");
-    if (!anomalies.blocks.empty()) out.push_back(std::move(anomalies));
+    if (!anomalies.parts.empty()) out.push_back(std::move(anomalies));
     out.push_back(framework_section());
     out.push_back(formulas_.section(sources_));  // cites sources, so the call comes before their list is written
     out.push_back(sources_.section());
@@ -235,7 +235,7 @@ std::vector<Cell> Explainer::step_row(const StagePlan& plan, BlockId id, const B
       why.evaluation += fmt::format(" + {:.6g}", held);
     }
     if (std::abs(beyond) > kPicosecond) {
-      why.numbers += (beyond > 0 ? ", slowed down by a collective beside it " : ", launched by a CUDA graph ") +
+      why.numbers += (beyond > 0 ? ", slowed down by a collective at the same time " : ", launched by a CUDA graph ") +
                      format_seconds(beyond);
       why.evaluation += fmt::format(" {} {:.6g}", beyond > 0 ? '+' : '-', std::abs(beyond));
     }
@@ -380,12 +380,12 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   const double beside = to_seconds(step.device) - cost.seconds;
   if (to_seconds(step.device) > std::max(cost.seconds, offloaded) + kPicosecond) {
     const double held = plan.parameters.held().total();
-    numbers += fmt::format(", and what {} does beside for {} parameters {}", job_.framework.name, format_count(held),
-                           format_seconds(beside));
+    numbers += fmt::format(", and what {} does in addition for {} parameters {}", job_.framework.name,
+                           format_count(held), format_seconds(beside));
     evaluation += held > 0 ? fmt::format(" + {:.6g} * {:.6g}", held, beside / held) : fmt::format(" + {:.6g}", beside);
   }
   if (offloaded > 0) {
-    numbers += ", beside the share on the host " + format_seconds(offloaded);
+    numbers += ", in addition to the share on the host " + format_seconds(offloaded);
     evaluation = fmt::format("max({}, {:.6g})", evaluation, offloaded);
   }
   if (job_.training.optimizer != Optimizer::none) {

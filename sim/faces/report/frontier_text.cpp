@@ -1,5 +1,5 @@
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/frontier_report.hpp"
 #include "report/letter_plot.hpp"
 

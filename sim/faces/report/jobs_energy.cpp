@@ -1,6 +1,6 @@
 // Energy, CO2 and money of several jobs on one cluster.
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/jobs_report.hpp"
 #include "simulation/cluster_draw.hpp"
 
@@ -64,7 +64,7 @@ std::string cluster_table(const JobsFile& file, const JointSimulation& simulatio
 }  // namespace
 
 std::string jobs_energy_text(const JobsFile& file, const JointSimulation& simulation) {
-  return "\nAn iteration beside the others, on average\n" + iterations_table(file, simulation) +
+  return "\nAn iteration with the others running, on average\n" + iterations_table(file, simulation) +
          "\nThe cluster while all jobs run\n" + cluster_table(file, simulation);
 }
 

@@ -41,7 +41,7 @@ Section without_section(const JobsFile& file, const JointSimulation& simulation,
     }
     table.add(std::move(row));
   }
-  return {"What an iteration would take without each job, beside what it takes with all", {table}};
+  return {"What an iteration would take without each job, next to what it takes with all", {table}};
 }
 
 Section joint_links_section(const JointSimulation& simulation, const NetworkUse& links) {

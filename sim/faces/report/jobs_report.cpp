@@ -1,7 +1,7 @@
 #include "report/jobs_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/link_report.hpp"
 #include "report/result_json.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/document.hpp"
+#include "base/section.hpp"
 #include "report/links_svg.hpp"
 #include "scenario/jobs_file.hpp"
 #include "simulation/joint_links.hpp"

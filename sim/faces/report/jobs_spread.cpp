@@ -1,6 +1,6 @@
 // Spread of the iterations of several jobs on one cluster.
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/jobs_report.hpp"
 #include "report/spread_report.hpp"
 

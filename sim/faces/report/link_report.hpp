@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/document.hpp"
+#include "base/section.hpp"
 #include "simulation/network_use.hpp"
 
 #include <nlohmann/json_fwd.hpp>

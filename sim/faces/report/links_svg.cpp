@@ -1,9 +1,9 @@
 #include "report/links_svg.hpp"
 
+#include "base/markup.hpp"
 #include "base/origin.hpp"
 #include "base/units.hpp"
 #include "report/link_report.hpp"
-#include "report/markup.hpp"
 #include "report/network_map.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "report/plan_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_remedies.hpp"
 #include "report/search_report.hpp"
@@ -113,7 +113,7 @@ std::string strategies_text(const PlanReport& report) {
   for (std::size_t i = 1; i < report.outcome.plans.size(); ++i) {
     row(fmt::format("plan {}", i + 1), report.outcome.plans[i].simulated);
   }
-  if (!report.searched) return "\nBy the engine\n" + table.text() + "  there was no time for the search beside it\n";
+  if (!report.searched) return "\nBy the engine\n" + table.text() + "  there was no time for the search as well\n";
   if (report.searched->strategies.empty()) {
     return "\nBy the engine\n" + table.text() + "  the search finds nothing in this space\n";
   }

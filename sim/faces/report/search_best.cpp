@@ -1,8 +1,8 @@
 // Table of the best strategy of each of the best layouts, in which a parameter has a column only if the strategies
 // differ in it, and the differences of their variants.
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"

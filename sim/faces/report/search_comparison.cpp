@@ -1,8 +1,8 @@
 // Comparison of the best strategy with another one, activity by activity. The activities of an iteration sum to its
 // time, so their differences sum to the difference of the times.
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"

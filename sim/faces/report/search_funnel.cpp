@@ -1,5 +1,5 @@
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/memory_remedies.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_report.hpp"

@@ -1,8 +1,8 @@
 #include "report/search_report.hpp"
 
+#include "base/document_json.hpp"
+#include "base/json_parts.hpp"
 #include "base/units.hpp"
-#include "report/document_json.hpp"
-#include "report/json_parts.hpp"
 #include "report/result_json.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"

@@ -2,8 +2,8 @@
 // where another dollar stops to buy much time: with time and cost scaled so that the fastest is (0, 1) and the cheapest
 // (1, 0), the point farthest below the chord t + c = 1 between the two.
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/letter_plot.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"

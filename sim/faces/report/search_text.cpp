@@ -1,7 +1,7 @@
 #include "report/search_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"

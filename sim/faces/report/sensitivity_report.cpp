@@ -1,7 +1,7 @@
 #include "report/sensitivity_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "base/section.hpp"
 #include "cost/explanation.hpp"
-#include "report/document.hpp"
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 #include "report/spread_report.hpp"
 
+#include "base/json_parts.hpp"
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
-#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 #include "report/stage_holders.hpp"
 
+#include "base/section.hpp"
 #include "base/text.hpp"
 #include "program/replica_classes.hpp"
-#include "report/document.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>

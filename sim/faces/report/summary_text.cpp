@@ -1,8 +1,8 @@
 #include "report/summary_text.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
 #include "program/transfer_cost.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "simulation/figures.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/document.hpp"
+#include "base/section.hpp"
 #include "scenario/scenario.hpp"
 #include "training/prediction.hpp"
 

@@ -1,5 +1,5 @@
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
 #include "report/train_report.hpp"
 

@@ -1,12 +1,12 @@
 #include "serve/service.hpp"
 
 #include "base/cancellation.hpp"
+#include "base/document_json.hpp"
 #include "base/named_files.hpp"
 #include "base/origin.hpp"
 #include "page/page.hpp"
 #include "page/page_data.hpp"
 #include "plan/search_outcome.hpp"
-#include "report/document_json.hpp"
 #include "report/memory_remedies.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/search_report.hpp"

@@ -23,7 +23,7 @@ using chakra_wire::TraceHeader;
 using chakra_wire::TraceNode;
 
 constexpr std::string_view kExpected =
-    "expected a Chakra execution trace (messages behind their lengths, or JSON with workload_graph), plain or "
+    "expected a Chakra execution trace (messages after their lengths, or JSON with workload_graph), plain or "
     "compressed "
     "by gzip";
 

@@ -124,8 +124,8 @@ void miss_what_recipes_say(ImportDraft& draft, const std::vector<Setting>& said,
     if (last_of(said, key.scalar) == nullptr) missing.push_back(key.scalar);
   }
   if (missing.empty()) return;
-  draft.obstruct(recipe.where,
-                 fmt::format("what the recipe says of {} is not known: say it as overrides", fmt::join(missing, ", ")));
+  draft.obstruct(recipe.where, fmt::format("the recipe's value of {} is not known: state it as an override",
+                                           fmt::join(missing, ", ")));
 }
 
 void judge_own_options(ImportDraft& draft) {

@@ -89,7 +89,7 @@ class Choosing {
 
   ClusterChoice chosen(const AlikeNodes& group, std::int64_t count, const std::string& of_them) const {
     if (group.types.empty() && !facts_.rented && group.gpu.empty() && asked_.gpu.empty() && asked_.feature.empty())
-      return refused(group.where, "of which type the nodes are is not said, nor which GPUs they have");
+      return refused(group.where, "neither the type of the nodes nor their GPUs are stated");
     if (group.types.empty() && !group.instance.empty()) {
       return refused(group.where,
                      fmt::format("{}: {} is no machine of a cloud that is known with these", group.described(),

@@ -129,7 +129,7 @@ void note_no_overlap(ImportDraft& draft, const Setting* said, std::int64_t stage
   draft.notes.push_back(
       {said == nullptr ? Location{} : said->where,
        fmt::format(
-           "{}: predictions reduce gradients of ZeRO {} beside the backward passes all the same. Without overlap each "
+           "{}: predictions reduce gradients of ZeRO {} during the backward passes all the same. Without overlap each "
            "microbatch takes longer by the whole reduction: 2 bytes of every parameter, over the slowest link between "
            "data ranks",
            said == nullptr ? "overlap_comm is not said, and off by default" : said->text, stage)});
@@ -213,7 +213,7 @@ void DeepSpeedReader::read_precision() {
   if (enabled("bf16.enabled")) precision = "bf16";
   const Option& says = enabled("bf16.enabled") ? bfloat : enabled("amp.enabled") ? amp : half;
   const bool cast_on = enabled("torch_autocast.enabled");
-  if (cast_on) options_.doubt(cast, "PyTorch casts operator by operator, beside parameters in fp32");
+  if (cast_on) options_.doubt(cast, "PyTorch casts operator by operator, and keeps parameters in fp32");
   if (left && !enabled("bf16.enabled") && !enabled("fp16.enabled")) {
     for (const Option& option : {half, bfloat}) {
       if (!says_auto(option)) continue;
@@ -267,7 +267,7 @@ void take_model(std::span<const ImportFile> files, ImportDraft& draft) {
   if (model != nullptr) draft.take(*model, "model", model->value);
   if (model == nullptr) {
     draft.obstruct({files.front().name, 1, 1},
-                   "it does not say what the model is: give its config.json beside it, or --set model=NAME");
+                   "it does not say what the model is: give its config.json as well, or --set model=NAME");
   }
 }
 

@@ -153,7 +153,7 @@ void read_gpu_matrix(const ImportFile& file, ClusterFacts& out) {
                "give all that nvidia-smi topo -m prints");
   }
   if (out.matrix) {
-    fail_input(found.devices.front().where, "a second node's matrix, beside " + out.matrix->where.text(),
+    fail_input(found.devices.front().where, "a second node's matrix, in addition to " + out.matrix->where.text(),
                "give that of one node: all are taken to be alike");
   }
   out.matrix = MatrixReading(file.name, std::move(found.devices)).read(lines, found.line + 1);

@@ -94,7 +94,7 @@ class TrainerReader {
   }
 
   void lack_model(const Location& where, const std::string& reason) {
-    options_.draft().obstruct(where, reason + ": give its config.json beside the file, or --set model=NAME");
+    options_.draft().obstruct(where, reason + ": give its config.json as well, or --set model=NAME");
   }
 
   void read_lengths() {

@@ -177,7 +177,7 @@ void ImportDraft::judge_unknown() {
   for (const Setting* setting : open()) {
     if (setting->name.starts_with('$') || setting->name.starts_with('#')) continue;
     if (setting->name.starts_with(kUnset)) {
-      doubt(*setting, fmt::format("its value is not known: it hangs on {}", fmt::join(setting->missing, ", ")));
+      doubt(*setting, fmt::format("its value is not known: it depends on {}", fmt::join(setting->missing, ", ")));
       continue;
     }
     if (known_.contains(setting->name)) {

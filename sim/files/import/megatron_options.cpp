@@ -84,7 +84,7 @@ const Setting* MegatronOptions::said(const Names& names) {
   const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
   if (setting == nullptr) return nullptr;
   if (!setting->missing.empty() && !is_path(setting->name)) {
-    draft_.doubt(*setting, fmt::format("its value is not known: it hangs on {}", fmt::join(setting->missing, ", ")));
+    draft_.doubt(*setting, fmt::format("its value is not known: it depends on {}", fmt::join(setting->missing, ", ")));
     for (const std::string& name : setting->missing) {
       if (std::find(missing_.begin(), missing_.end(), name) == missing_.end()) missing_.push_back(name);
     }

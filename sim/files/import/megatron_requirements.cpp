@@ -63,12 +63,12 @@ void check(MegatronReading& reading, const Value& rule) {
   const std::vector<std::string> beside = list_under(rule, "beside");
   const std::vector<std::string> not_beside = list_under(rule, "not_beside");
   if (!beside.empty() && !any_said(reading, beside)) {
-    obstruct(reading, *setting, fmt::format("the program takes it only beside {}", either(beside)));
+    obstruct(reading, *setting, fmt::format("the program takes it only together with {}", either(beside)));
   }
   const bool none = std::none_of(not_beside.begin(), not_beside.end(),
                                  [&](const std::string& name) { return stated(reading, name) != nullptr; });
   if (!none) {
-    obstruct(reading, *setting, fmt::format("the program does not take it beside {}", either(not_beside)));
+    obstruct(reading, *setting, fmt::format("the program does not take it together with {}", either(not_beside)));
   }
 }
 
@@ -78,7 +78,7 @@ void check_positions(MegatronReading& reading) {
   if (setting == nullptr || !setting->missing.empty()) return;
   const auto positions = reading.options.count({"max-position-embeddings"});
   if (!positions || reading.sequence <= *positions) return;
-  obstruct(reading, *setting, fmt::format("the program takes no sequences of {} tokens beside it", reading.sequence));
+  obstruct(reading, *setting, fmt::format("the program takes no sequences of {} tokens with it", reading.sequence));
 }
 
 }  // namespace

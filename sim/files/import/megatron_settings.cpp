@@ -62,12 +62,11 @@ void require_known(MegatronReading& reading) {
     where = line.where;
     option = line.text;
   }
-  fail_input(where,
-             fmt::format("{}: what the layout is hangs on values that are not known: {}", excerpt(option),
-                         fmt::join(missing, ", ")),
-             missing.front().starts_with("$(")
-                 ? "what commands print is not known: write the value in their place"
-                 : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
+  fail_input(
+      where,
+      fmt::format("{}: the layout depends on values that are not known: {}", excerpt(option), fmt::join(missing, ", ")),
+      missing.front().starts_with("$(") ? "the output of commands is not known: write the value in place of the command"
+                                        : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
 }
 
 // Reads a model that is known by name, whose sizes are not among the options.

@@ -92,7 +92,7 @@ void read_zero(MegatronReading& reading) {
                : config != nullptr ? "no --zero-stage: the file of --deepspeed_config may say more"
                                    : "no --use-distributed-optimizer");
   if (config != nullptr)
-    draft.doubt(*config, "a file of settings that is not read here: give it beside this one where it says more");
+    draft.doubt(*config, "a file of settings that is not read here: give it together with this one if it says more");
 }
 
 void read_instances(MegatronReading& reading) {

@@ -192,7 +192,7 @@ void read_batch(MegatronReading& reading) {
   const Setting* schedule = options.said({"step-batch-size-schedule"});
   const Setting* ramp = options.said({"rampup-batch-size"});
   reading.table.read("global-batch-size");
-  if (ramp != nullptr) draft.use(*ramp, "iterations are those of the full batch, behind the growth");
+  if (ramp != nullptr) draft.use(*ramp, "iterations are those of the full batch, after the growth");
   if (schedule != nullptr) {
     const std::string text = word_of(schedule->value);
     const std::string last = text.substr(text.rfind(':') + 1);

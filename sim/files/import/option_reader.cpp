@@ -106,9 +106,10 @@ void OptionReader::require_known(const Option& option) const {
   if (option.setting == nullptr || option.setting->missing.empty()) return;
   const std::vector<std::string>& missing = option.setting->missing;
   fail_input(option.setting->where,
-             fmt::format("{}: its value is not known: it hangs on {}", option.name, fmt::join(missing, ", ")),
-             missing.front().starts_with("$(") ? "what commands print is not known: write the value in their place"
-                                               : fmt::format("say --env {}=VALUE", missing.front()));
+             fmt::format("{}: its value is not known: it depends on {}", option.name, fmt::join(missing, ", ")),
+             missing.front().starts_with("$(")
+                 ? "the output of commands is not known: write the value in place of the command"
+                 : fmt::format("say --env {}=VALUE", missing.front()));
 }
 
 std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const {

@@ -55,7 +55,7 @@ class LayoutText {
     while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && count < kMostSigns) {
       count = count * 10 + static_cast<std::size_t>(text_[at_++] - '0');
     }
-    if (at_ == begin) fail("a number is missing behind *");
+    if (at_ == begin) fail("a number is missing after *");
     return count;
   }
 

@@ -59,8 +59,8 @@ class PrimusParts {
       folder = folder.parent_path();
     }
     fail_input(asked.where,
-               fmt::format("no file {} beside a folder above this one", excerpt(relative.generic_string(), 120)),
-               "give it beside the experiment, or call import where Primus lies");
+               fmt::format("no file {} in the folders above this one", excerpt(relative.generic_string(), 120)),
+               "give it together with the experiment, or call import where Primus lies");
   }
 
   std::string text_of(const fs::path& path, const Location& where) const {
@@ -125,7 +125,7 @@ Setting asked_part(const Value& module, std::string_view key) {
     fail_input(module.key_where, fmt::format("the key '{}' is missing", key));
   }
   if (found->scalar.find("${") != std::string::npos) {
-    fail_input(found->where, fmt::format("{}: a name that hangs on variables: {}", key, excerpt(found->scalar)),
+    fail_input(found->where, fmt::format("{}: a name that depends on variables: {}", key, excerpt(found->scalar)),
                "give them by --env NAME=VALUE");
   }
   return {std::string(key), *found, found->key_where, fmt::format("{}: {}", key, excerpt(found->scalar))};

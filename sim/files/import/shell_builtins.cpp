@@ -145,7 +145,7 @@ ShellTruth ShellInterpreter::switch_option(const std::vector<ShellField>& fields
     constexpr std::array<std::string_view, 6> unread = {"nocasematch", "lastpipe",        "expand_aliases",
                                                         "nullglob",    "inherit_errexit", "patsub_replacement"};
     if (on && one_of(word, unread))
-      note(fields[i].at, fmt::format("shopt -s {} is not followed: what hangs on it may be read otherwise", word));
+      note(fields[i].at, fmt::format("shopt -s {} is not followed: what depends on it may be read differently", word));
   }
   return ShellTruth::yes;
 }

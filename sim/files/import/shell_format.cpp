@@ -52,7 +52,7 @@ std::optional<ShellFile> read_beside(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return std::nullopt;
   if (fs::file_size(path, ignored) > most) {
-    fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
+    fail_input({path.string(), 1, 1}, "a file next to the script of more than 2 MiB",
                "give the script without it, or a shorter one");
   }
   std::ifstream in(path, std::ios::binary);
@@ -165,9 +165,10 @@ std::size_t chosen(const Launches& launches, const ImportContext& context, const
                               ? "its options are not known"
                               : fmt::format("its options hang on {}, which nobody sets", fmt::join(missing, ", "));
   const bool variable = !missing.empty() && !missing.front().starts_with("$(");
-  fail_input(launch.program_where, fmt::format("{}: {}{}", excerpt(launch.program), why, absent_files(run)),
-             (run.absent.empty() ? std::string("say its options") : std::string("give that file beside the script")) +
-                 (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
+  fail_input(
+      launch.program_where, fmt::format("{}: {}{}", excerpt(launch.program), why, absent_files(run)),
+      (run.absent.empty() ? std::string("say its options") : std::string("give that file together with the script")) +
+          (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
 }
 
 // Returns the machine of a launch: statements of the launch take precedence over those of the job. A program that srun

@@ -88,8 +88,7 @@ void ShellInterpreter::finish() {
 }
 
 bool ShellInterpreter::decided(ShellTruth truth, std::uint32_t at) {
-  if (truth == ShellTruth::unknown)
-    note(at, "this condition hangs on what only a running script knows: taken as false");
+  if (truth == ShellTruth::unknown) note(at, "this condition is known only when the script runs; it is taken as false");
   return truth == ShellTruth::yes;
 }
 
@@ -182,8 +181,7 @@ ShellTruth ShellInterpreter::run_and_or(const ShellNode& node) {
     const bool on_success = node.operators[i] == "&&";
     if (out == ShellTruth::unknown) {
       // An unknown result is taken as a failure: the command after && is left out, and the command after || runs.
-      note(node.at,
-           "whether the command behind && or || runs hangs on what only a running script knows: taken as false");
+      note(node.at, "the condition of this && or || is known only when the script runs; it is taken as false");
       out = ShellTruth::no;
     }
     if ((out == ShellTruth::yes) != on_success) continue;
@@ -198,7 +196,8 @@ ShellTruth ShellInterpreter::run_conditional(const ShellNode& node) {
     const ShellTruth truth = run_guarded(*node.children[i]);
     if (flow_ != ShellFlow::on) return truth;
     if (assumed_)
-      note(node.children[i]->at, "whether this program succeeds only a running script knows: taken as if it does");
+      note(node.children[i]->at,
+           "it is known only when the script runs if this program succeeds; it is taken to succeed");
     if (decided(truth, node.children[i]->at)) return run(*node.children[i + 1]);
   }
   if (node.children.size() % 2 == 1) return run(*node.children.back());
@@ -209,7 +208,7 @@ ShellTruth ShellInterpreter::run_choice(const ShellNode& node) {
   here_ = node.at;
   const ShellText text = expand_joined(node.words.front());
   if (!text.known()) {
-    note(node.at, fmt::format("which case holds hangs on {}, which only a running script knows: taken as if it were "
+    note(node.at, fmt::format("the case depends on {}, which is known only when the script runs: taken as if it were "
                               "empty there",
                               names_of(text.missing)));
   }
@@ -247,7 +246,7 @@ ShellTruth ShellInterpreter::run_each(const ShellNode& node) {
     values.clear();
     for (ShellField& field : expand(node.words)) {
       if (!field.text.known() && field.vanishes) {
-        note(node.at, fmt::format("for which values the loop runs hangs on {}, which only a running script knows: "
+        note(node.at, fmt::format("the values of this loop depend on {}, which is known only when the script runs: "
                                   "taken as none",
                                   names_of(field.text.missing)));
       }
@@ -411,13 +410,14 @@ ShellTruth ShellInterpreter::run_file(const ShellField& name, std::vector<ShellT
     const std::string what = name.text.empty() ? "this file" : excerpt(name.text.chars);
     const std::string why =
         name.text.missing.empty() ? "" : fmt::format(" ({} is not known)", names_of(name.text.missing));
-    note(name.at, fmt::format("{} is not here{}: what it sets is not known; give it beside the script", what, why));
+    note(name.at,
+         fmt::format("{} is not here{}: what it sets is not known; give it together with the script", what, why));
     run_.absent.push_back({sources_.where(name.at), what + why});
     return ShellTruth::unknown;
   }
   if (!text->known()) {
-    note(name.at, fmt::format("what {} holds hangs on {}, which only a running script knows", excerpt(name.text.chars),
-                              names_of(text->missing)));
+    note(name.at, fmt::format("the value of {} depends on {}, which is known only when the script runs",
+                              excerpt(name.text.chars), names_of(text->missing)));
   }
   if (++depth_ > 300 || locals_.size() >= kDeepestCalls) fail(name.at, "scripts that read each other");
   const auto read = [&] {

@@ -274,7 +274,7 @@ std::shared_ptr<ShellNode> ShellParser::choice(int depth) {
       if (peek() != '|') break;
       ++at_;
     }
-    if (peek() != ')') fail(at_, "expected ')' behind a pattern of 'case'", " ");
+    if (peek() != ')') fail(at_, "expected ')' after a pattern of 'case'", " ");
     ++at_;
     item.body = list(depth + 1);
     skip_newlines();
@@ -320,7 +320,7 @@ std::shared_ptr<ShellNode> ShellParser::repetition(int depth) {
     return out;
   }
   out->name = name();
-  if (out->name.empty()) fail(at_, "expected the name of a variable behind 'for'", " ");
+  if (out->name.empty()) fail(at_, "expected the name of a variable after 'for'", " ");
   skip_newlines();
   if (at_reserved("in")) {
     at_ += 2;

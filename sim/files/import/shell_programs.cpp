@@ -104,7 +104,7 @@ ShellTruth ShellInterpreter::started(const std::vector<ShellField>& fields) {
     if (!field.vanishes) there.push_back(field);
   }
   if (fields.front().vanishes) {
-    note(fields.front().at, "which program is started here hangs on what only a running script knows");
+    note(fields.front().at, "the program that is started here is known only when the script runs");
     if (!outputs_.empty() && outputs_.back() != nullptr) outputs_.back()->lack("the output of a program", false);
     if (there.empty()) return ShellTruth::unknown;
     return external(fields);
@@ -165,7 +165,7 @@ bool ShellInterpreter::nested_text(const std::vector<ShellField>& fields, ShellT
       return true;
     }
     if (found) {
-      note(fields[*found].at, fmt::format("whether {} runs {} is not known: it is not read", excerpt(program, 40),
+      note(fields[*found].at, fmt::format("it is not known if {} runs {}, which is not read", excerpt(program, 40),
                                           excerpt(fields[*found].text.chars, 60)));
     }
     return false;
@@ -204,7 +204,7 @@ bool ShellInterpreter::nested_text(const std::vector<ShellField>& fields, ShellT
     out = run_file(*file, std::move(parameters), true);
   } else if (text) {
     if (!text->known())
-      note(fields[i].at, "a part of the text that a shell runs here hangs on what only a running script knows");
+      note(fields[i].at, "a part of the text that a shell runs here is known only when the script runs");
     if (++depth_ > 300) fail(fields[i].at, "nested too deep");
     out = run_apart([&] {
       std::erase_if(state_.variables, [](const auto& entry) { return !entry.second.exported; });

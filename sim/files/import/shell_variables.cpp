@@ -96,7 +96,7 @@ std::optional<std::string> ShellInterpreter::index_of(const ShellVariable* varia
 std::string ShellInterpreter::sure_index_of(const ShellVariable* variable, const ShellWord& index) {
   std::vector<ShellMissing> missing;
   const std::optional<std::string> out = index_of(variable, index, missing);
-  if (!out) fail(index.at, "which element is assigned hangs on what only a running script knows");
+  if (!out) fail(index.at, "the element that is assigned is known only when the script runs");
   if (out->starts_with('-') && (variable == nullptr || !variable->associative))
     fail(index.at, "an index in front of the first element");
   return *out;

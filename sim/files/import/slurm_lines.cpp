@@ -70,7 +70,7 @@ SlurmLines slurm_lines(const std::string& text, const std::string& name) {
     const std::string said(trimmed(line.substr(kSbatch.size()), " \t"));
     if (!begins) {
       out.notes.push_back(
-          {where, fmt::format("sbatch reads no #SBATCH line behind the first command: {} is left out", excerpt(said))});
+          {where, fmt::format("sbatch reads no #SBATCH line after the first command: {} is left out", excerpt(said))});
     } else if (said == "hetjob" || said == "packjob") {
       Setting setting;
       setting.where = where;

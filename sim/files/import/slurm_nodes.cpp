@@ -56,7 +56,7 @@ SlurmGpus gpus_of_resource(std::string_view text, const Location& where) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.count);
   if (error != std::errc{} || end != digits.data() + digits.size() || out.count < 0 || out.count > 1024) {
     fail_input(where, fmt::format("'{}': expected gpu:TYPE:NUMBER", excerpt(text)),
-               "where the column is cut, print it wider");
+               "if the column is cut, print a wider column");
   }
   return out;
 }

@@ -144,7 +144,7 @@ class TorchtitanReader {
     if (shards_) {
       options_.put(shard, "strategy.zero_group", std::to_string(*shards_ * context_ranks_));
     } else {
-      options_.doubt(replicate, "how large a group shards follows from the number of GPUs: give the nodes");
+      options_.doubt(replicate, "the size of a sharding group follows from the number of GPUs: give the nodes");
     }
   }
 
@@ -291,9 +291,9 @@ class TorchtitanReader {
     options_.put(name, "training.optimizer", "adam");
     const Option early = options_.option("optimizer.early_step_in_backward");
     if (options_.flag(early)) {
-      options_.doubt(early, "the prediction steps behind the last backward pass");
+      options_.doubt(early, "the prediction steps after the last backward pass");
     } else {
-      options_.leave(early, "the step comes behind the last backward pass, as predicted");
+      options_.leave(early, "the step comes after the last backward pass, as predicted");
     }
     const Option offload = options_.option("training.enable_cpu_offload");
     if (options_.flag(offload)) {
@@ -326,7 +326,7 @@ class TorchtitanReader {
     }
     if (!layers_) {
       options_.use(mode, "see selective_ac_option");
-      return options_.doubt(every, "how many layers that is depends on the model, which is not known");
+      return options_.doubt(every, "the number of these layers depends on the model, which is not known");
     }
     const Value* chunks = options_.draft().scenario().find("strategy")->find("virtual_pipeline");
     const std::int64_t of_chunk =

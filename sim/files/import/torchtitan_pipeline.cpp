@@ -101,7 +101,7 @@ void read_derived_parts(OptionReader& options, std::optional<std::int64_t> layer
                         std::int64_t chunks_by_default) {
   const Option each = options.option(pipeline_key("layers_per_stage"));
   if (!layers) {
-    const std::string reason = "how layers are divided depends on the model, which is not known";
+    const std::string reason = "the division of layers depends on the model, which is not known";
     for (const std::string_view key : {"layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"}) {
       options.doubt(options.option(pipeline_key(key)), reason);
     }

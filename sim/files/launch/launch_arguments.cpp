@@ -65,7 +65,7 @@ void require_plain(const Job& job) {
   require_expressible(s.replica_microbatches.empty(), "strategy.replica_microbatches",
                       "these programs give all replicas the same microbatches", "leave it out");
   require_expressible(job.training.documents.empty(), "training.document_lengths",
-                      "what sequences are packed with lies in the data, not in these arguments", "leave it out");
+                      "the data decide how sequences are packed, not these arguments", "leave it out");
 }
 
 }  // namespace

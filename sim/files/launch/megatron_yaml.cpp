@@ -45,7 +45,7 @@ LaunchProgram megatron_yaml_program(const Job& job, const std::filesystem::path&
   out.start = {"pretrain_gpt.py"};
   out.configured_by_file = true;
   out.comments = {list.title(), world_comment(job),
-                  "pretrain_gpt.py reads nothing beside this file: add data, learning rate and all other arguments"};
+                  "pretrain_gpt.py reads nothing but this file: add data, learning rate and all other arguments"};
   const std::vector<CoreField> fields =
       CoreDialect(hardware, "megatron-yaml").fields_of(megatron_options(job, arguments, {.fields = true}), list);
   out.files.push_back({"megatron.yaml", comment_lines(out.comments) + yaml_text(fields)});

@@ -139,7 +139,7 @@ SqliteRows::~SqliteRows() { sqlite3_finalize(statement_); }
 bool SqliteRows::next() {
   const int result = sqlite3_step(statement_);
   if (result == SQLITE_DONE) return false;
-  if (result != SQLITE_ROW) file_.fail(fmt::format("the table {}, behind row {}, cannot be read", table_, row_));
+  if (result != SQLITE_ROW) file_.fail(fmt::format("the table {}, after row {}, cannot be read", table_, row_));
   ++row_;
   return true;
 }

@@ -42,7 +42,7 @@ const Figures& figures() {
 
 formula::Vocabulary result_vocabulary() {
   return {figures().names,
-          "assertions name the single figures of --format json: of mirfak simulate as they are, of mirfak train behind "
+          "assertions name the single figures of --format json: of mirfak simulate as they are, of mirfak train after "
           "'train.'",
           "iteration_time_s < 20", "iteration_time_s < 20 or fits", ""};
 }

@@ -67,7 +67,7 @@ Sizing read_sizing(const Node& node) {
   const bool sized = sizing.goal == SizingGoal::fewest_gpus || sizing.goal == SizingGoal::least_money;
   if (sized && sizing.deadline_s == 0) {
     goal.fail("it follows from how long the training may take",
-              "give deadline_days, or finish_by with start, beside it");
+              "give deadline_days, or finish_by with start, together with it");
   }
   if (sizing.goal == SizingGoal::latest_start && !sizing.finish_by) {
     goal.fail("it follows from when the training must be done", "give finish_by, such as 2027-03-31");

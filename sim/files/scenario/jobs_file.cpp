@@ -207,7 +207,8 @@ void note_what_is_idle(JobsFile& file, bool sampled) {
       file.notes.push_back(fmt::format("{}: {}", job.name, note));
     }
     if (job.scenario.assertions.empty()) continue;
-    file.notes.push_back(fmt::format("assert of {} is of the job alone, and not checked beside others", job.name));
+    file.notes.push_back(
+        fmt::format("assert of {} is of the job alone, and not checked together with others", job.name));
   }
 }
 

@@ -39,7 +39,7 @@ Scenario scenario_of(const Document& document, ScenarioSections sections, const 
 
 const Operations& operations_of(const Scenario& scenario) {
   if (scenario.operations) return *scenario.operations;
-  fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens beside the iterations",
+  fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens between the iterations",
              "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
 }
 

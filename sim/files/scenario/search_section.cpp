@@ -241,7 +241,8 @@ void fix_stages(const Node& strategy, const std::optional<Node>& section, const 
   Mapping keys(strategy);
   const Node stages = keys.require("stages");
   const auto refuse = [&](std::string_view key, const char* hint) {
-    stages.fail(fmt::format("{} cannot stand beside strategy.stages, which says the sizes of every stage", key), hint);
+    stages.fail(fmt::format("{} cannot stand together with strategy.stages, which says the sizes of every stage", key),
+                hint);
   };
   for (const std::string_view key : kOfStages) {
     if (states(section, key)) refuse(fmt::format("search.space.{}", key), "leave one of the two out");

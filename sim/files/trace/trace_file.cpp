@@ -52,7 +52,7 @@ void check_columns(const std::filesystem::path& path, const TraceFile& trace) {
   if (!complete) refuse(path, "/dependencies does not belong to /tasks");
   for (std::size_t task = 0; task < tasks; ++task) {
     for (const std::uint32_t before : trace.dependencies_of(task)) {
-      if (before >= task) refuse(path, "a task waits for one that stands behind it");
+      if (before >= task) refuse(path, "a task waits for one that stands after it");
     }
   }
 }

@@ -9,6 +9,7 @@ namespace mirfak {
 namespace {
 
 constexpr int kLastLine = std::numeric_limits<int>::max();
+constexpr double kLargestError = 1e6;
 
 Findings::Reason read_reason(const Node& node) {
   Mapping in(node);
@@ -24,6 +25,18 @@ Findings::Reason read_reason(const Node& node) {
   }
   in.finish();
   return reason;
+}
+
+Findings::FirstContact read_first_contact(const Node& node) {
+  Mapping in(node);
+  Findings::FirstContact out{in.require("table").as_string(), in.require("by").as_string()};
+  out.rows = static_cast<int>(in.require("rows").as_integer(1, kLastLine));
+  out.mape = in.require("mape").as_number(0, kLargestError);
+  out.median_ape = in.require("median_ape").as_number(0, kLargestError);
+  out.mean_error = in.require("mean_error").as_number(-1, kLargestError);
+  out.coverage = in.require("coverage").as_number(0, 1);
+  in.finish();
+  return out;
 }
 
 }  // namespace
@@ -45,6 +58,9 @@ Findings load_findings(const std::filesystem::path& path) {
   findings.tried = in.string_or("tried", "");
   if (const auto reasons = in.find("reasons")) {
     for (const Node& item : reasons->as_items()) findings.reasons.push_back(read_reason(item));
+  }
+  if (const auto first = in.find("first_contacts")) {
+    for (const Node& item : first->as_items()) findings.first_contacts.push_back(read_first_contact(item));
   }
   in.finish();
   return findings;

@@ -88,7 +88,7 @@ Document stated_scenario(const RunReading& reading, const Value& name) {
     if (key.name == "model.name" || key.name == "model.source") continue;  // the name for people
     if (key.name == "model.max_sequence" && model_by_name) continue;       // the model itself states it
     if (key.name.find('.') == std::string::npos) {
-      fail_infeasible(key.value.where, fmt::format("'{}' means nothing beside a scenario", key.name),
+      fail_infeasible(key.value.where, fmt::format("'{}' means nothing together with a scenario", key.name),
                       "name keys of the scenario, such as cluster.nodes[0].count");
     }
     KeyPath(key.name, key.value.where).assign(root, key.value, key.value.where);

@@ -44,7 +44,7 @@ std::vector<std::string> inputs_of(const NamedBlock& block) {
   if (near.empty()) near = nearest(text.tensor, names);
   fail_input({fmt::format("--annotate '{}'", excerpt(text.text)), 1, 1},
              fmt::format("no block has a tensor '{}'", excerpt(text.tensor)),
-             near.empty() ? fmt::format("what enters is {}; all tensors are printed where nothing is annotated",
+             near.empty() ? fmt::format("the input tensors are {}; without annotations all tensors are printed",
                                         fmt::join(inputs_of(blocks.front()), ", "))
                           : fmt::format("did you mean '{}'?", near));
 }

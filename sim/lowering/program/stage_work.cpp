@@ -16,7 +16,7 @@ namespace {
 // Step for the time that kernels wait for multiprocessors that collectives hold.
 BodyStep delay_step(double seconds) {
   BodyStep step;
-  step.name = "slower beside collectives";
+  step.name = "slower during collectives";
   step.activity = Activity::data_communication;
   step.device = to_picoseconds(seconds);
   return step;

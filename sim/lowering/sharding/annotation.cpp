@@ -37,7 +37,7 @@ class AnnotationReader {
       expect(')');
     }
     skip_blanks();
-    if (at_ < text_.size()) fail("expected nothing behind the last ')'");
+    if (at_ < text_.size()) fail("expected nothing after the last ')'");
     return out;
   }
 

@@ -176,7 +176,7 @@ std::vector<CheckpointTier> checkpoint_tiers(const Job& job, const Operations& o
 double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {
   if (plan.bytes > 0) return plan.bytes;
   if (job.training.optimizer != Optimizer::adam || job.training.adapters.rank > 0) {
-    fail_infeasible(plan.where, "how many bytes a checkpoint of this optimizer has is not known",
+    fail_infeasible(plan.where, "the size of a checkpoint of this optimizer is not known",
                     "write bytes or write_s of the checkpoint");
   }
   const double of_parameter = bytes_per_element(job.precision()) + (job.precision() == Precision::fp16

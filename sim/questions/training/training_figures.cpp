@@ -126,7 +126,7 @@ void add_consumption(Figures& out) {
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts (of spares too) and network.",
           estimate(&TrainingEstimate::energy_j));
   out.add("facility_energy_j", "energy of the facility",
-          "Energy of the machine, times the facility's PUE, and of cooling beside it.",
+          "Energy of the machine, times the facility's PUE, and of its cooling.",
           estimate(&TrainingEstimate::facility_energy_j));
   out.add("co2_kg", "CO2", "CO2 of the facility's energy, hour by hour.", estimate(&TrainingEstimate::co2_kg))
       .unknown("no intensity of the grid is known", has_carbon);

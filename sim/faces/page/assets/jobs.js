@@ -9,7 +9,7 @@ function showJobs(data) {
     {name: "Energy", value: format.joules(result.cluster.energy_j), lines: [`${format.watts(result.cluster.average_power_w)} on average`,
       result.cluster.idle_nodes > 0 ? `${format.joules(result.cluster.idle_energy_j)} of ${result.cluster.idle_nodes} nodes without a job` : null]},
     {name: "Cost", value: shown("cost_usd", result.cluster.cost_usd), lines: ["while all jobs run"]}]),
-    view("Iterations beside the others", addedBars(result.jobs), jobTable(result.jobs)), jobLinksView(result.links),
+    view("Iterations with the others running", addedBars(result.jobs), jobTable(result.jobs)), jobLinksView(result.links),
     view("Job by job", h("p", {class: "lead"}, "One iteration of each while all jobs run, on average; the timeline shows one of them."),
       result.jobs.map((job, index) => h("details", {class: "section"}, h("summary", {}, job.name), iterationParts(job.iteration, data.jobs[index])))),
     networkView(data.network ?? []), notesView(result.notes), scenarioView("The scenario", "the scenario", data.scenario)];
@@ -22,7 +22,7 @@ function addedBars(jobs) {
     {name: "the others add", kind: "pipeline_communication", value: Math.max(0, job.mean_s - job.alone_s)}];
   const shownJobs = thinned(jobs, mostBars);
   return [legend(parts(jobs[0]).map(part => [part.name, part.kind])),
-    stackedBars("What the network adds", "Parts of an iteration of each job beside the others; the table has the numbers",
+    stackedBars("What the network adds", "Parts of an iteration of each job with the others running; the table has the numbers",
       shownJobs.map(job => ({label: job.name, parts: parts(job)})), format.seconds), leftOutText(jobs, shownJobs, "jobs")];
 }
 

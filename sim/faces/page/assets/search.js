@@ -63,7 +63,7 @@ function strategyDetails(data) {
     iterationParts(found, {explanation: data.explanations?.[index], range_level: data.range_level}),
     variantTable(found), data.scenarios?.[index] ? listing("the scenario", data.scenarios[index]) : listing("the strategy", JSON.stringify(found.strategy, null, 2))));
   const left = explained > 0 && explained < strategies.length ? h("p", {class: "left-out"},
-    `What stands behind the figures is told of the first ${explained}; mirfak simulate --explain tells it of any.`) : null;
+    `The reasons of the figures are given for the first ${explained}; mirfak simulate --explain gives them for any strategy.`) : null;
   return [strategies, left];
 }
 

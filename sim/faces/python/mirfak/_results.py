@@ -98,7 +98,7 @@ class FoundStrategies(Record):
         return self._found.summary()
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page (HTML) with all strategies and what stands behind their figures."""
+        """Writes a page (HTML) with all strategies and the reasons of their figures."""
         self._found.write_report(path)
 
     def _checked(self, place: int) -> int:

@@ -1,9 +1,9 @@
-#include "report/trace_comparison_report.hpp"
+#include "trace/trace_comparison_report.hpp"
 
 #include "base/csv.hpp"
+#include "base/json_parts.hpp"
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
-#include "report/json_parts.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>

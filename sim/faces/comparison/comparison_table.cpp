@@ -1,8 +1,8 @@
 // Figures and sentences that all forms of a comparison share.
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/comparison_report.hpp"
-#include "report/document.hpp"
+#include "comparison/comparison_report.hpp"
 #include "report/job_text.hpp"
 #include "report/search_report.hpp"
 #include "report/strategy_columns.hpp"

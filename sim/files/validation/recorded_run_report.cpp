@@ -1,8 +1,8 @@
-#include "report/recorded_run_report.hpp"
+#include "validation/recorded_run_report.hpp"
 
 #include "base/units.hpp"
-#include "report/own_runs_report.hpp"
-#include "report/recording_report.hpp"
+#include "recording/recording_report.hpp"
+#include "validation/own_runs_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

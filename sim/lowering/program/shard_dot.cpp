@@ -1,7 +1,7 @@
-#include "report/shard_report.hpp"
+#include "program/shard_report.hpp"
 
+#include "base/markup.hpp"
 #include "base/units.hpp"
-#include "report/markup.hpp"
 
 #include <fmt/format.h>
 

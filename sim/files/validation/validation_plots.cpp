@@ -1,6 +1,6 @@
-#include "report/validation_plots.hpp"
+#include "validation/validation_plots.hpp"
 
-#include "report/markup.hpp"
+#include "base/markup.hpp"
 
 #include <fmt/format.h>
 

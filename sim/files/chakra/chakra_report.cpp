@@ -1,8 +1,8 @@
-#include "report/chakra_report.hpp"
+#include "chakra/chakra_report.hpp"
 
+#include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include "report/difference_report.hpp"
+#include "comparison/difference_report.hpp"
+#include "base/json_parts.hpp"
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 #include "report/job_text.hpp"
-#include "report/json_parts.hpp"
 #include "report/memory_shortage.hpp"
 #include "simulation/prediction_range.hpp"
 

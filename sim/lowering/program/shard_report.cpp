@@ -1,7 +1,7 @@
-#include "report/shard_report.hpp"
+#include "program/shard_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -192,7 +192,7 @@ std::string shard_text(const ShardedModel& model, std::string_view heading) {
   sums.add({"gradients", format_bytes(model.gradient_bytes())});
   sums.add({"elements that the optimizer steps on", format_count(model.state_elements())});
   sums.add({"peak memory, without the optimizer's state", format_bytes(model.memory_bytes())});
-  if (const auto time = model.time_s()) sums.add({"time, one step behind the other", format_seconds(*time)});
+  if (const auto time = model.time_s()) sums.add({"time, one step after the other", format_seconds(*time)});
   return out + "\nAll blocks, on one device\n" + sums.text();
 }
 

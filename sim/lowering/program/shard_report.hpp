@@ -12,7 +12,7 @@ namespace mirfak {
 // part of it, the collectives of both passes and those after the passes, FLOPs, memory and, if nodes are stated, time.
 // `heading`: the model, its mesh and its batch.
 std::string shard_text(const ShardedModel& model, std::string_view heading);
-// Returns the report as one JSON object (sim/faces/report/README.md, "Shardings").
+// Returns the report as one JSON object (README.md, "Shardings").
 nlohmann::ordered_json shard_json(const ShardedModel& model, std::string_view name, std::int64_t batch,
                                   std::int64_t sequence);
 

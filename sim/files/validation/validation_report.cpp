@@ -1,10 +1,10 @@
-#include "report/validation_report.hpp"
+#include "validation/validation_report.hpp"
 
 #include "base/csv.hpp"
+#include "base/json_parts.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/json_parts.hpp"
-#include "report/validation_tables.hpp"
+#include "validation/validation_tables.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include "report/import_report.hpp"
+#include "import/import_report.hpp"
 
+#include "base/document_json.hpp"
+#include "base/json_parts.hpp"
 #include "base/text.hpp"
-#include "report/document_json.hpp"
-#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

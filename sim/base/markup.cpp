@@ -1,4 +1,4 @@
-#include "report/markup.hpp"
+#include "base/markup.hpp"
 
 namespace mirfak {
 

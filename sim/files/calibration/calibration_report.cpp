@@ -1,9 +1,9 @@
-#include "report/calibration_report.hpp"
+#include "calibration/calibration_report.hpp"
 
+#include "base/json_parts.hpp"
+#include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
-#include "report/json_parts.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/document.hpp"
+#include "base/section.hpp"
 #include "validation/calibrated_runs.hpp"
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-#include "report/timeline_text.hpp"
+#include "trace/timeline_text.hpp"
 
 #include "support/example.hpp"
 

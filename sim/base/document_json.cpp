@@ -1,4 +1,4 @@
-#include "report/document_json.hpp"
+#include "base/document_json.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 // into one row. Instead its beginning, its middle and its end are drawn at a scale at which the shortest forward pass
 // has two columns. The beginning and the end have a coarser scale if it is needed to see the pipeline fill and drain.
 
-#include "report/timeline_text.hpp"
+#include "trace/timeline_text.hpp"
 
 #include "base/units.hpp"
 #include "trace/pass_spans.hpp"

@@ -1,10 +1,11 @@
-#include "report/validation_tables.hpp"
+#include "validation/validation_tables.hpp"
 
 #include "base/units.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -113,6 +114,34 @@ Table worst_table(const std::vector<ValidationTable>& tables, const std::string&
              !file            ? what_ran(run->run)
              : reason.empty() ? "not found yet"
                               : reason});
+  }
+  return out;
+}
+
+Table first_contact_table(const Findings& findings, const std::vector<ValidationTable>& today) {
+  Table out(
+      "table | predicted by | >rows | >MAPE | >median | >mean error | >in range | >today: rows | >MAPE | >median | "
+      ">mean "
+      "error | >in range");
+  const auto add = [&](const std::string& name, const std::string& by, int rows, std::array<double, 4> first,
+                       const SourceScore& now) {
+    std::vector<Cell> cells{name, by, rows};
+    const auto add_errors = [&](double mape, double median_ape, double mean_error, double coverage) {
+      cells.insert(cells.end(),
+                   {in_percent(mape), in_percent(median_ape), format_signed_percent(mean_error), in_percent(coverage)});
+    };
+    add_errors(first[0], first[1], first[2], first[3]);
+    const ErrorStatistics& e = now.errors;
+    cells.push_back(e.count > 0 ? Cell(e.count) : Cell("-"));
+    if (e.count > 0) add_errors(e.mape, e.median_ape, e.mean_error, now.coverage);
+    cells.resize(12, Cell("-"));
+    out.add(std::move(cells));
+  };
+  for (const Findings::FirstContact& first : findings.first_contacts) {
+    const auto same = std::find_if(today.begin(), today.end(),
+                                   [&](const ValidationTable& table) { return table.name == first.table; });
+    add(first.table, first.by, first.rows, {first.mape, first.median_ape, first.mean_error, first.coverage},
+        same != today.end() ? score(same->runs, first.table, "AB") : SourceScore{});
   }
   return out;
 }

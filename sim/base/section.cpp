@@ -1,4 +1,4 @@
-#include "report/document.hpp"
+#include "base/section.hpp"
 
 #include "base/csv.hpp"
 #include "base/visible_text.hpp"
@@ -161,9 +161,9 @@ std::string Table::csv() const {
 
 std::string Section::body() const {
   std::string out;
-  for (const Block& block : blocks) {
-    const auto* table = std::get_if<Table>(&block);
-    out += table != nullptr ? table->text() : std::get<std::string>(block);
+  for (const Part& part : parts) {
+    const auto* table = std::get_if<Table>(&part);
+    out += table != nullptr ? table->text() : std::get<std::string>(part);
   }
   return out;
 }

@@ -1,7 +1,7 @@
-#include "report/own_runs_report.hpp"
+#include "validation/own_runs_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

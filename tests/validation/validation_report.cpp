@@ -1,6 +1,6 @@
-#include "report/validation_report.hpp"
-#include "report/validation_markdown.hpp"
-#include "report/validation_plots.hpp"
+#include "validation/validation_report.hpp"
+#include "validation/validation_markdown.hpp"
+#include "validation/validation_plots.hpp"
 
 #include "base/csv.hpp"
 
@@ -96,12 +96,24 @@ TEST_CASE("the CSV reads back with every row") {
 }
 
 TEST_CASE("the report names the reason found for a row") {
-  const Findings findings{{{"runs", 2, 2, "host-bound"}}, "a finer host"};
+  const Findings findings{{{"runs", 2, 2, "host-bound"}}, {}, "a finer host"};
   const std::string text = validation_markdown(example(), findings, {"plot.svg", "ranges.svg"});
   CHECK(text.find("host-bound") != std::string::npos);
   CHECK(text.find("a finer host") != std::string::npos);
   CHECK(text.find("](plot.svg)") != std::string::npos);
   CHECK(text.find("no such GPU") != std::string::npos);
+}
+
+TEST_CASE("the report keeps the errors of a first contact next to today's") {
+  const std::string none = validation_markdown(example(), {}, {});
+  CHECK(none.find("First contact") == std::string::npos);
+  Findings findings;
+  findings.first_contacts = {{"runs", "1f2e3d4", 2, 0.4, 0.35, -0.4, 0.5}, {"other", "1f2e3d4", 3, 0.1, 0.1, 0.1, 1}};
+  const std::string text = validation_markdown({}, findings, {}, example());
+  // Today: +10 % and -20 %, neither with a range.
+  CHECK(text.find("| runs | 1f2e3d4 | 2 | 40.0 % | 35.0 % | -40.0 % | 50.0 % | 2 | 15.0 % | 15.0 % | -5.0 % | ") !=
+        std::string::npos);
+  CHECK(text.find("| other | 1f2e3d4 | 3 | 10.0 % | 10.0 % | +10.0 % | 100.0 % | - | - | - | - | - |") != std::string::npos);
 }
 
 TEST_CASE("with enough tables the report says how honest ranges are") {

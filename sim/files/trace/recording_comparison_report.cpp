@@ -1,8 +1,8 @@
-#include "report/recording_comparison_report.hpp"
+#include "trace/recording_comparison_report.hpp"
 
+#include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,9 +1,9 @@
-#include "report/topology_report.hpp"
+#include "network/topology_report.hpp"
 
+#include "base/markup.hpp"
+#include "base/section.hpp"
 #include "base/units.hpp"
 #include "network/symmetry.hpp"
-#include "report/document.hpp"
-#include "report/markup.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

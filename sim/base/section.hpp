@@ -127,15 +127,14 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// A table, or lines of text, which end with '\n'.
-using Block = std::variant<std::string, Table>;
-
 struct Section {
-  std::string title;
-  std::vector<Block> blocks;
+  using Part = std::variant<std::string, Table>;  // lines of text, which end with '\n', or a table
 
-  void add(Block block) { blocks.push_back(std::move(block)); }
-  std::string body() const;  // the blocks as text
+  std::string title;
+  std::vector<Part> parts;
+
+  void add(Part part) { parts.push_back(std::move(part)); }
+  std::string body() const;  // the parts as text
 };
 
 // Returns sections as text: each title on a line of its own, an empty line between sections.

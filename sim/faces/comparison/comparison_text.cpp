@@ -1,6 +1,6 @@
+#include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/comparison_report.hpp"
-#include "report/document.hpp"
+#include "comparison/comparison_report.hpp"
 #include "report/job_text.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-#include "report/block_report.hpp"
+#include "block/block_report.hpp"
 
+#include "base/section.hpp"
 #include "base/units.hpp"
 #include "block/measures.hpp"
 #include "graph/backward.hpp"
-#include "report/document.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

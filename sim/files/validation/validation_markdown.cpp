@@ -1,9 +1,9 @@
-#include "report/validation_markdown.hpp"
+#include "validation/validation_markdown.hpp"
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "report/validation_plots.hpp"
-#include "report/validation_tables.hpp"
+#include "validation/validation_plots.hpp"
+#include "validation/validation_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,17 @@ std::string ranges(const std::vector<ValidationTable>& tables, const std::string
       100 * kLevel, left_out_table("table", judged, ReportForm::file).markdown(), plot_name);
 }
 
+// Returns the section on tables that were predicted before anyone had seen them; "" if there are none.
+std::string first_contact_section(const Findings& findings, const std::vector<ValidationTable>& today) {
+  if (findings.first_contacts.empty()) return {};
+  return "\n## First contact\n\nTables with the errors that their predictions had before anyone had seen what was "
+         "measured "
+         "(tiers A and B), which never change, and with today's errors, after some of these rows have shaped what "
+         "mirfak "
+         "knows. \"In range\": in the range of 80 % around the prediction.\n\n" +
+         first_contact_table(findings, today).markdown();
+}
+
 }  // namespace
 
 std::vector<Reliability> reliability_of_tables(const std::vector<ValidationTable>& tables) {
@@ -64,7 +75,7 @@ std::vector<Reliability> reliability_of_tables(const std::vector<ValidationTable
 }
 
 std::string validation_markdown(const std::vector<ValidationTable>& tables, const Findings& findings,
-                                const ReportPlots& plots) {
+                                const ReportPlots& plots, const std::vector<ValidationTable>& first_contacts) {
   std::string out =
       "# Predictions against published measurements\n\n"
       "Made by `mirfak validate validate/published/*.csv --report validate/published/REPORT.md`. Errors are predicted "
@@ -79,6 +90,7 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
       "either side.\n",
       plots.scatter);
   out += ranges(tables, plots.reliability);
+  out += first_contact_section(findings, first_contacts);
   out += "\n## Peak memory that the framework allocated\n\n" + memory_table(tables, "AB", ReportForm::file).markdown() +
          "\n" + outcomes(tables);
   out +=

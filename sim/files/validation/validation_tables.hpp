@@ -1,8 +1,8 @@
 #pragma once
 
-#include "report/document.hpp"
-#include "report/validation_report.hpp"
+#include "base/section.hpp"
 #include "validation/findings.hpp"
+#include "validation/validation_report.hpp"
 
 #include <string>
 #include <vector>
@@ -21,6 +21,9 @@ Table memory_table(const std::vector<ValidationTable>& tables, const std::string
 // Returns the rows with the largest errors. `findings`: the reasons, which a file has.
 Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
                   ReportForm form, const Findings& findings = {});
+
+// Returns the errors that tables had at first contact, with today's errors where `today` has the table.
+Table first_contact_table(const Findings& findings, const std::vector<ValidationTable>& today);
 
 // Returns the reliability of ranges for tables that were left out of the fit of the ranges' widths.
 Table left_out_table(const std::string& title, const LeftOutRanges& left_out, ReportForm form);
