@@ -73,7 +73,7 @@ TEST_CASE("Accelerate's FSDP and Trainer's settings together, in either order") 
     CHECK(said(draft, "training.global_batch") == "256");
     CHECK(said(draft, "strategy.zero") == "3");
     CHECK(said(draft, "strategy.zero_group") == "8");
-    CHECK(said(draft, "training.framework") == "pytorch-fsdp");
+    CHECK(said(draft, "training.framework") == "huggingface-fsdp");
     CHECK(scenario_of(draft, "hgx-h100", 4).job.strategy.zero == 3);
   }
 }

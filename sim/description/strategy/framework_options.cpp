@@ -126,6 +126,22 @@ FrameworkOptionGroup kernels() {
           }};
 }
 
+FrameworkOptionGroup adapters() {
+  constexpr auto group = &Framework::adapters;
+  using Habits = AdapterHabits;
+  return {"adapters",
+          "How low-rank adapters run beside the products that they adapt (`training.lora`).",
+          source_of<group>,
+          {
+              truth("wide",
+                    "fp32 beside weights of 16 bits, unless they are gathered in 16 bits: their input is cast to fp32, "
+                    "and each pass casts that and both weights in front of their products",
+                    at<group, &Habits::wide>),
+              truth("scales", "a kernel multiplies their result by the scale, before another adds it",
+                    at<group, &Habits::scales>),
+          }};
+}
+
 FrameworkOptionGroup recompute() {
   constexpr auto group = &Framework::recompute;
   using Habits = RecomputeHabits;
@@ -323,6 +339,9 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::dispatch_s>),
       seconds("pass_s", "... at the start of every pass of a stage: engine, batch, bookkeeping",
               at<group, &Habits::pass_s>),
+      seconds("checkpoint_s",
+              "... to recompute one layer, beside its kernels: random states, contexts, a graph of its own",
+              at<group, &Habits::checkpoint_s>),
       seconds(
           "ring_step_s",
           "... one more step of ring attention, beside its kernel: parts of keys and values, sums of partial results",
@@ -442,8 +461,9 @@ struct Text {
 }  // namespace
 
 const std::vector<FrameworkOptionGroup>& framework_options() {
-  static const std::vector<FrameworkOptionGroup> table = {
-      fusion(), kernels(), recompute(), communication(), parallelism(), sharding(), offload(), host(), memory()};
+  static const std::vector<FrameworkOptionGroup> table = {fusion(),        kernels(),     adapters(), recompute(),
+                                                          communication(), parallelism(), sharding(), offload(),
+                                                          host(),          memory()};
   return table;
 }
 
