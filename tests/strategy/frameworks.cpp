@@ -288,6 +288,8 @@ TEST_CASE("what is wrong in a file is refused where it stands") {
       {"source: x\nfusion: {chains: [{of: [gelu], launches: 2, kernels: [4]}]}\n", ":2:42",
        "leave out launches or kernels"},
       {"source: x\nfusion: {chains: [{of: [gelu], launches: 0}]}\n", ":2:42", "from 1 to 1000"},
+      {"source: x\nfusion: {attention: [cudn@blackwell]}\n", ":2:22", "did you mean 'cudnn'"},
+      {"source: x\nfusion: {attention: [cudnn@]}\n", ":2:22", "no architecture is named"},
       {"source: x\nhost: {like: megatron-cor}\n", ":2:14", "did you mean 'megatron-core'"},
       {"source: x\nhost: {like: ours.yaml}\n", ":2:14", "ours.yaml is like ours.yaml"},
       {"source: x\nkernels: {expert_bias: [-4]}\n", ":2:25", "from 0 to 1000"},

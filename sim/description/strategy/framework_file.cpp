@@ -155,11 +155,18 @@ struct Assignment {
   void operator()(std::vector<std::string>* field) const {
     field->clear();
     for (const Node& item : node.as_items()) {
-      if (option.vocabulary != nullptr) item.as_choice(option.vocabulary());
       const std::string word = read_text(item, "a word");
+      if (option.vocabulary != nullptr) check_word(item, word);
       if (std::find(field->begin(), field->end(), word) != field->end()) item.fail("this is named twice");
       field->push_back(word);
     }
+  }
+  void check_word(const Node& item, const std::string& word) const {
+    const std::size_t at = option.by_architecture ? word.find('@') : std::string::npos;
+    if (at != std::string::npos && at + 1 == word.size()) item.fail("no architecture is named", "NAME@ARCHITECTURE");
+    Value plain = item.value();
+    plain.scalar = word.substr(0, at);
+    item.child(plain, "word").as_choice(option.vocabulary());
   }
   void operator()(std::vector<FusedChain>* field) const {
     field->clear();

@@ -69,10 +69,11 @@ FrameworkOptionGroup fusion() {
           "Which operators run as one kernel.",
           source_of<group>,
           {
-              words("attention",
-                    "generations of fused attention, the preferred one first, where the GPU has one (compute "
-                    "capability 8.0 and later); empty: attention is separate kernels",
-                    at<group, &Habits::attention>, attention_kernel_names),
+              {"attention", "",
+               "generations of fused attention, the preferred one first, where the GPU has one (compute capability "
+               "8.0 and later), `NAME@ARCHITECTURE` on GPUs of that architecture only; empty: attention is separate "
+               "kernels",
+               at<group, &Habits::attention>, 0, 0, attention_kernel_names, true},
               truth("rotary", "rotary embedding is one kernel; else a copy, two products and a sum",
                     at<group, &Habits::rotary>),
               truth("cross_entropy", "the loss is one kernel over the logits; else several passes over them in fp32",
