@@ -199,6 +199,35 @@ TEST_CASE("adapters stand beside the weights of their tags, and everything else 
   CHECK(find(graph, "q.wq.adapter_in")->keeps_gathered);
 }
 
+// PEFT beside 16-bit weights: x to fp32, dropout, back to 16 bits (and A), product, product (and B's cast), scale, sum.
+TEST_CASE("adapters in fp32 cast what they read, and a kernel of its own scales what they make") {
+  const OperatorGraph graph = with_adapters(built_in("llama", kLlama), {2, 0.1, {"proj"}, true, true});
+  std::vector<std::string> names;
+  int launches = 0;
+  int gradient_launches = 0;
+  for (const Operator& op : graph.operators) {
+    const std::size_t at = op.name.find(".adapte");
+    if (at == std::string::npos) continue;
+    names.push_back(op.name.substr(at + 1));
+    launches += op.launches;
+    gradient_launches += op.gradient_launches;
+  }
+  CHECK(names == std::vector<std::string>{"adapter_wide", "adapter_dropout", "adapter_narrow", "adapter_in",
+                                          "adapter_out", "adapter_scale", "adapted"});
+  CHECK(launches == 4 + 1 + 2 + 1 + 1);  // casts, dropout, products, scale, sum
+  CHECK(gradient_launches == launches);
+  const auto bytes = [&](const std::string& name) {
+    for (const Operator& op : graph.operators) {
+      if (op.name.ends_with(name)) return graph.tensor(op.outputs.front().tensor).bytes_per_element;
+    }
+    return 0.0;
+  };
+  CHECK(bytes("adapter_wide") == 4);
+  CHECK(bytes("adapter_dropout") == 4);
+  CHECK(bytes("adapter_narrow") == 2);
+  CHECK(bytes("adapter_scale") == 2);
+}
+
 TEST_CASE("attention without a kernel of its own is products, a softmax and copies") {
   block::CompileOptions options;
   options.fused_attention = false;

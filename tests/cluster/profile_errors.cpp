@@ -2,6 +2,8 @@
 #include "fixtures.hpp"
 #include "tests/base/failure.hpp"
 
+#include <fmt/format.h>
+
 using namespace mirfak;
 
 namespace {
@@ -80,6 +82,19 @@ TEST_CASE("fits are taken over from a GPU that has measured ones, and from no ci
   CHECK(contains(failure_of([&] { scratch.catalog().gpu("h800"); }), "h20 has no measured table of its own"));
   scratch.replace("gpus/h20.yaml", "gemm_like: h100", "gemm_like: h20");
   CHECK(contains(failure_of([&] { scratch.catalog().gpu("h20"); }), "h20 has no measured table of its own"));
+}
+
+TEST_CASE("attention kernels can be as fast as others of the same GPU that have figures, with the reason") {
+  const GpuSpec b200 = ScratchCatalog().catalog().gpu("b200");
+  CHECK(b200.attention.at("cudnn").head_dims == b200.attention.at("trtllm").head_dims);
+  CHECK(b200.attention.at("cudnn").like == "trtllm");
+  CHECK_FALSE(b200.attention.at("cudnn").like_source.empty());
+  CHECK(b200.attention.at("flash-2").like.empty());
+  for (const char* like : {"cudnn", "flash-1"}) {
+    const ScratchCatalog scratch;
+    scratch.replace("gpus/b200.yaml", "{like: trtllm, ", fmt::format("{{like: {}, ", like));
+    CHECK(contains(failure_of([&] { scratch.catalog().gpu("b200"); }), "has no figures of its own here"));
+  }
 }
 
 TEST_CASE("a node type must name hardware that exists, at the place where it names it") {

@@ -204,6 +204,45 @@ TEST_CASE("a framework gets the kernels it prefers, of those the GPU has") {
   CHECK(attention_fit(spec, newest) == nullptr);
 }
 
+TEST_CASE("a preference can hold on one architecture only, and what stands in for kernels without figures has a name") {
+  GpuSpec spec = gpu();
+  spec.architecture = "blackwell";
+  spec.attention["trtllm"] = spec.attention.at("flash-2");
+  const std::vector<std::string> by_architecture = {"cudnn@blackwell", "flash-2"};
+  CHECK(attention_choice(spec, by_architecture).fit == &spec.attention.at("flash-2"));  // it has no cuDNN's
+  spec.attention["cudnn"] = spec.attention.at("flash-2");
+  spec.attention["cudnn"].like = "trtllm";
+  const AttentionChoice newest = attention_choice(spec, by_architecture);
+  CHECK(newest.fit == &spec.attention.at("cudnn"));
+  CHECK(newest.wanted == "cudnn");
+  CHECK(newest.figures_of == "trtllm");
+  spec.architecture = "hopper";
+  CHECK(attention_choice(spec, by_architecture).wanted == "flash-2");
+  CHECK(attention_choice(spec, by_architecture).figures_of.empty());
+  const AttentionChoice missing = attention_choice(spec, std::vector<std::string>{"flash-3", "flash-1"});
+  CHECK(missing.wanted == "flash-3");
+  CHECK(missing.figures_of == "cudnn");
+  CHECK(missing.fit == &spec.attention.at("cudnn"));
+}
+
+// Dao-AILab/flash-attention#1589: 16384 tokens in all, 32 heads of 64; meta-pytorch/tritonbench#171: 8 x 16 heads of
+// 128.
+TEST_CASE("FlashAttention-2 on a B200 is as slow as it was measured") {
+  const GpuSpec spec = profiles().gpu("b200");
+  const AttentionModel model(spec, spec.attention.at("flash-2"));
+  const auto tflops = [&](double batch, double tokens, double heads, double head_dim, bool backward) {
+    const AttentionShape call = {batch, tokens, tokens, heads, heads, head_dim, false, 0, 0};
+    const double flop = (backward ? 10 : 4) * batch * heads * tokens * tokens * head_dim;
+    return flop / (backward ? model.backward(call) : model.forward(call)).seconds / 1e12;
+  };
+  CHECK(tflops(16, 1024, 32, 64, false) == doctest::Approx(359.3).epsilon(0.05));
+  CHECK(tflops(1, 16384, 32, 64, false) == doctest::Approx(379.4).epsilon(0.05));
+  CHECK(tflops(16, 1024, 32, 64, true) == doctest::Approx(280.6).epsilon(0.05));
+  CHECK(tflops(1, 16384, 32, 64, true) == doctest::Approx(334).epsilon(0.05));
+  CHECK(tflops(8, 1024, 16, 128, false) == doctest::Approx(315.1).epsilon(0.05));
+  CHECK(tflops(8, 8192, 16, 128, false) == doctest::Approx(361.6).epsilon(0.05));
+}
+
 TEST_CASE("on every GPU with kernels: more keys, heads or tokens take no less time, a mask no more") {
   const Catalog catalog = profiles();
   for (const char* name : {"a100-80g", "h100", "h200", "b200", "gb200", "l40s", "rtx-pro-6000", "a40"}) {

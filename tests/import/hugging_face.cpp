@@ -73,7 +73,7 @@ TEST_CASE("Accelerate's FSDP and Trainer's settings together, in either order") 
     CHECK(said(draft, "training.global_batch") == "256");
     CHECK(said(draft, "strategy.zero") == "3");
     CHECK(said(draft, "strategy.zero_group") == "8");
-    CHECK(said(draft, "training.framework") == "pytorch-fsdp");
+    CHECK(said(draft, "training.framework") == "huggingface-fsdp");
     CHECK(scenario_of(draft, "hgx-h100", 4).job.strategy.zero == 3);
   }
 }
@@ -95,6 +95,8 @@ TEST_CASE("a DeepSpeed file beside Trainer's settings fills its auto from them")
   CHECK(said(draft, "training.precision") == "bf16");
   const Scenario scenario = scenario_of(draft, "hgx-h100", 2);
   CHECK(scenario.job.framework.is_like("deepspeed"));
+  CHECK(said(draft, "training.framework") == "huggingface-deepspeed");
+  CHECK(scenario.job.framework.fusion.attention == std::vector<std::string>{"flash-2"});  // sdpa, nothing else said
   CHECK_THROWS_AS(read_as("trainer", {trainer}, 16), Error);  // it names a file that is not given
 
   ImportFile other = zero;

@@ -49,6 +49,27 @@ TEST_CASE("products, precisions and links that were not measured are said, with 
   CHECK(any_has(notes_of("dgx-a100-80g", "fp32"), "no measured table of products in fp32"));
 }
 
+TEST_CASE("attention kernels without figures on a GPU: which others stand in for them is said") {
+  const auto notes = [](const std::string& node, const std::string& framework) {
+    const std::optional<Scenario> scenario =
+        scenario_of(fmt::format("model: gpt3-1.3b\ncluster: {{nodes: [{{type: {}, count: 1}}]}}\n"
+                                "training: {{framework: {}, global_batch: 64}}\nstrategy: {{data: 8}}\n",
+                                node, framework));
+    REQUIRE(scenario);
+    const Simulation simulation = simulate(scenario->job);
+    return attention_stand_ins(simulation.job, simulation.result);
+  };
+  CHECK(notes("hgx-h100", "megatron-core").empty());
+  CHECK(notes("hgx-b200", "pytorch-fsdp").empty());      // flash-2
+  CHECK(notes("dgx-a100-80g", "torchtitan").empty());    // flash-2, on Blackwell cuDNN's
+  CHECK(notes("hgx-h100", "megatron-lm-2021").empty());  // separate kernels
+  CHECK(any_has(notes("l40s-pcie-8", "pytorch-fsdp"),
+                "l40s has no figures of flash-2 attention kernels: those of trtllm"));
+  for (const char* framework : {"megatron-core", "torchtitan"}) {
+    CHECK(any_has(notes("hgx-b200", framework), "b200 has no figures of cudnn attention kernels: those of trtllm"));
+  }
+}
+
 TEST_CASE("a borrowed table makes the iteration less sure, one of another architecture more so") {
   for (const GpuOnNode& gpu : all_gpus()) {
     const GpuSpec spec = scenario_of(fmt::format("model: gpt3-125m\ncluster: {{nodes: [{{type: {}, count: 1}}]}}\n"

@@ -153,6 +153,41 @@ TEST_CASE("a chain, and what adds biases of experts, can be several kernels") {
   CHECK(framework.kernels.expert_bias_gradient.empty());
 }
 
+TEST_CASE("a chain's passes can stand for several launches") {
+  const OwnFile file(
+      "source: x\nfusion: {chains: [{of: [rotary], passes: 10/2, launches: 5, gradient_passes: 15/2, "
+      "gradient_launches: "
+      "9}]}\n");
+  const FusedChain chain = file.framework().fusion.rules.chains.front();
+  CHECK(chain.passes == 5);
+  CHECK(chain.launches == 5);
+  CHECK(chain.gradient_launches == 9);
+}
+
+TEST_CASE("a group can be that of another framework, with its sources, and say what is other") {
+  const Framework framework =
+      OwnFile(
+          "like: megatron-core\nsource: ours\nfusion: {like: huggingface}\n"
+          "host: {like: pytorch-fsdp, forward_s: 1e-6}\nadapters: {like: huggingface, wide: false}\n")
+          .framework();
+  const Framework huggingface = test::framework_named("huggingface");
+  const Framework fsdp = test::framework_named("pytorch-fsdp");
+  CHECK(framework.fusion.rules == huggingface.fusion.rules);
+  CHECK(framework.fusion.attention == huggingface.fusion.attention);
+  CHECK(framework.host.backward_s == fsdp.host.backward_s);
+  CHECK(framework.host.source == fsdp.host.source);
+  CHECK(framework.host.forward_s == 1e-6);
+  CHECK(framework.adapters.scales);
+  CHECK_FALSE(framework.adapters.wide);
+  CHECK(framework.memory == test::framework_named("megatron-core").memory);
+  const auto noted = [](const Framework& of, const std::string& habit) {
+    return std::any_of(of.notes.begin(), of.notes.end(), [&](const HabitNote& note) { return note.habit == habit; });
+  };
+  CHECK(noted(fsdp, "host.stall_s"));
+  CHECK(noted(framework, "host.stall_s"));
+  CHECK_FALSE(framework.is_like("pytorch-fsdp"));
+}
+
 // Megatron-LM's bias_gelu, bias_dropout_add and scaled masked softmax, and none of them in transformers as they come.
 TEST_CASE("the frameworks fuse what their sources say") {
   const FusionHabits megatron = test::framework_named("megatron-lm-2021").fusion;
@@ -250,6 +285,13 @@ TEST_CASE("what is wrong in a file is refused where it stands") {
        "did you mean 'cycles'"},
       {"source: x\nfusion: {chains: [{of: [gelu], passes: 2, kernels: [4]}]}\n", ":2:40",
        "leave out passes or kernels"},
+      {"source: x\nfusion: {chains: [{of: [gelu], launches: 2, kernels: [4]}]}\n", ":2:42",
+       "leave out launches or kernels"},
+      {"source: x\nfusion: {chains: [{of: [gelu], launches: 0}]}\n", ":2:42", "from 1 to 1000"},
+      {"source: x\nfusion: {attention: [cudn@blackwell]}\n", ":2:22", "did you mean 'cudnn'"},
+      {"source: x\nfusion: {attention: [cudnn@]}\n", ":2:22", "no architecture is named"},
+      {"source: x\nhost: {like: megatron-cor}\n", ":2:14", "did you mean 'megatron-core'"},
+      {"source: x\nhost: {like: ours.yaml}\n", ":2:14", "ours.yaml is like ours.yaml"},
       {"source: x\nkernels: {expert_bias: [-4]}\n", ":2:25", "from 0 to 1000"},
       {"source: x\nfusion: {epilogues: [biass]}\n", ":2:22", "did you mean 'bias'"},
       {"source: x\nfusion: {norms: fussed}\n", ":2:17", "did you mean 'fused'"},

@@ -115,6 +115,22 @@ class AttentionReader {
   std::optional<BackwardGuess> guess_;
 };
 
+// Reads {like: trtllm, source: "..."}: the constants of another generation that the section states.
+AttentionFit read_alike(const Node& node, const std::map<std::string, AttentionFit>& stated) {
+  Mapping mapping(node);
+  const Node like = mapping.require("like");
+  const Node source = mapping.require("source");
+  mapping.finish();
+  const auto found = stated.find(like.as_string());
+  if (found == stated.end() || !found->second.like.empty()) {
+    like.fail(fmt::format("'{}' has no figures of its own here", like.as_string()), "name a generation that has");
+  }
+  AttentionFit fit = found->second;
+  fit.like = found->first;
+  fit.like_source = source.as_string();
+  return fit;
+}
+
 }  // namespace
 
 std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section) {
@@ -123,10 +139,18 @@ std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const
   if (const std::optional<Node> node = mapping.find("backward")) guess = read_backward(file, *node);
   const AttentionReader reader(file, std::move(guess));
   std::map<std::string, AttentionFit> out;
+  std::vector<std::pair<std::string, Node>> alike;
   for (const std::string& name : attention_kernel_names()) {
-    if (const std::optional<Node> node = mapping.find(name)) out.emplace(name, reader.read(*node));
+    const std::optional<Node> node = mapping.find(name);
+    if (!node) continue;
+    if (Mapping(*node).has("like")) {
+      alike.emplace_back(name, *node);
+    } else {
+      out.emplace(name, reader.read(*node));
+    }
   }
   mapping.finish();
+  for (const auto& [name, node] : alike) out.insert_or_assign(name, read_alike(node, out));
   if (out.empty()) section.fail("expected at least one generation of kernels");
   return out;
 }

@@ -77,6 +77,8 @@ struct AttentionFit {
   Figure backward_passes;  // passes of queries through memory in the kernels before and after the backward kernel
   std::optional<AttentionTable> table;  // absent: constants from published figures, or from kernels timed alone
   FitQuality quality;                   // quality on measured calls of at least 1024 tokens
+  std::string like;                     // another generation of this GPU whose constants these are; empty: its own
+  std::string like_source;              // why that generation is as fast
 
   friend bool operator==(const AttentionFit&, const AttentionFit&) = default;
 };

@@ -9,6 +9,8 @@ namespace mirfak {
 namespace {
 
 constexpr double kMaskBytes = 1;  // bytes per element of a dropout mask
+constexpr double kWideBytes = 4;  // fp32
+constexpr int kCasts = 2;  // of an activation, and of the weight beside it, which is small: its bytes are left out
 
 // Adds the adapters of one graph: rewrites its operators, with those of adapters inserted.
 class Adapting {
@@ -56,8 +58,40 @@ class Adapting {
     return added;
   }
 
-  TensorId dropped(const Operator& product) {
-    const TensorId x = product.inputs[0].tensor;
+  // Appends a kernel that reads x and writes as many elements, each of `bytes`.
+  Operator& copied(TensorId x, const std::string& name, double bytes, const Operator& beside) {
+    const Tensor like = graph_.tensor(x);
+    const TensorId y = made(name, like.axes, TensorRole::activation, like);
+    graph_.tensors[static_cast<std::size_t>(y)].bytes_per_element = bytes;
+    Operator& op = append(name, OperatorKind::elementwise, {x}, {y}, beside);
+    op.function = "copy";
+    return op;
+  }
+
+  // Returns what the first product reads: x, dropped out, and in between in fp32 if the adapter is.
+  TensorId input_of(const Operator& product) {
+    TensorId x = product.inputs[0].tensor;
+    const double bytes = graph_.tensor(x).bytes_per_element;
+    const bool casts = rules_.wide && bytes < kWideBytes;
+    if (casts) x = copied(x, product.name + ".adapter_wide", kWideBytes, product).outputs.front().tensor;
+    if (rules_.dropout > 0) x = dropped(x, product);
+    if (!casts) return x;
+    Operator& narrow = copied(x, product.name + ".adapter_narrow", bytes, product);
+    narrow.launches = narrow.gradient_launches = kCasts;
+    return narrow.outputs.front().tensor;
+  }
+
+  // Returns the result of the second product times its scale.
+  TensorId scaled(TensorId up, const Operator& product) {
+    if (!rules_.scales) return up;
+    const bool casts = rules_.wide && graph_.tensor(up).bytes_per_element < kWideBytes;
+    Operator& scale = copied(up, product.name + ".adapter_scale", graph_.tensor(up).bytes_per_element, product);
+    scale.function = "scale";
+    if (casts) scale.launches = scale.gradient_launches = kCasts;  // the second weight's
+    return scale.outputs.front().tensor;
+  }
+
+  TensorId dropped(TensorId x, const Operator& product) {
     const Tensor like = graph_.tensor(x);
     const std::string name = product.name + ".adapter_dropout";
     const TensorId y = made(name, like.axes, TensorRole::activation, like);
@@ -101,7 +135,7 @@ class Adapting {
     const TensorId y = product.outputs[0].tensor;
     const Tensor weight = graph_.tensor(product.inputs[1].tensor);
     const Tensor like = graph_.tensor(y);
-    const TensorId x = rules_.dropout > 0 ? dropped(product) : product.inputs[0].tensor;
+    const TensorId x = input_of(product);
     const TensorId in = made(product.name + ".adapter_in_weight", inward, TensorRole::parameter, weight);
     const TensorId low = made(product.name + ".adapter_in", low_axes, TensorRole::activation, like);
     append(product.name + ".adapter_in", OperatorKind::einsum, {x, in}, {low}, product).keeps_gathered = by_columns;
@@ -109,10 +143,11 @@ class Adapting {
     const TensorId up = made(product.name + ".adapter_out", like.axes, TensorRole::activation, like);
     Operator& second = append(product.name + ".adapter_out", OperatorKind::einsum, {low, out}, {up}, product);
     second.inputs[0].labels.back() = whole_rank;
+    const TensorId beside = scaled(up, product);
     const TensorId sum = made(product.name + ".adapted", like.axes, TensorRole::activation, like);
-    Operator& added = append(product.name + ".adapted", OperatorKind::elementwise, {y, up}, {sum}, product);
+    Operator& added = append(product.name + ".adapted", OperatorKind::elementwise, {y, beside}, {sum}, product);
     added.function = "add";
-    added.passes_gradient = {y, up};
+    added.passes_gradient = {y, beside};
     sums_.replace(y, sum);
   }
 

@@ -312,6 +312,7 @@ class Differentiator {
       added.over = op.over;
       added.custom = {op.custom.gradient_flop, op.custom.gradient_bytes, 0, 0};
       added.passes = op.gradient_passes > 0 ? op.gradient_passes : op.passes;
+      added.launches = op.gradient_launches;
       added.kernels = op.gradient_kernels;
       // Rows are read twice: 10 bytes an element instead of 6.
       if (op.kind == OperatorKind::normalization && options_.norms == NormKernels::plain) added.passes *= 10.0 / 6;

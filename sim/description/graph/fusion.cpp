@@ -73,6 +73,8 @@ class JoinedKernel {
     out.function.clear();
     out.passes = rule.passes;
     out.gradient_passes = rule.gradient_passes;
+    out.launches = rule.launches;
+    out.gradient_launches = rule.gradient_launches;
     out.kernels = rule.kernels;
     out.gradient_kernels = rule.gradient_kernels;
     for (const OperatorId id : parts_) append(graph_.op(id), leaving, out);

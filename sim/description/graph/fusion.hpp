@@ -21,6 +21,8 @@ struct FusedChain {
   std::vector<std::string> words;
   double passes = 1;
   double gradient_passes = 0;  // 0: as many as `passes`
+  int launches = 1;            // kernels whose traffic `passes` adds up (Operator::launches)
+  int gradient_launches = 1;
   std::vector<PlainKernel> kernels = {};
   std::vector<PlainKernel> gradient_kernels = {};
 

@@ -213,6 +213,9 @@ struct Operator {
   double number = 0;
   double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
   double gradient_passes = 0;  // passes of the gradient's kernel; 0: as many as `passes`
+  // Memory-bound kinds: kernels that the host issues one by one, whose traffic `passes` and `gradient_passes` add up.
+  int launches = 1;
+  int gradient_launches = 1;
   // Memory-bound operators that run as several known kernels: these kernels in place of `passes`, and those of the
   // gradient.
   std::vector<PlainKernel> kernels;

@@ -18,16 +18,23 @@ constexpr double kNarrowBytes = 1;  // 8 bits
 // moves 2. Automatic differentiation moves 28 where one kernel moves 3.
 constexpr double kChainedGelu = 18.0 / 2;
 constexpr double kChainedGeluGradient = 28.0 / 3;
+constexpr int kChainedGeluKernels = 8;
+constexpr int kChainedGeluGradientKernels = 11;
 
 // Passes of x / sqrt(mean(x^2)) with one kernel per operation: square, mean and quotient move 5 tensors where one
 // kernel moves 2. Automatic differentiation moves 17 where one kernel moves 3: 2 for the gradient through the quotient,
 // 4 for that of the root, 8 for mean and square (PyTorch's pow_backward is three kernels), 3 to add the two.
 constexpr double kChainedRmsNorm = 5.0 / 2;
 constexpr double kChainedRmsNormGradient = 17.0 / 3;
+// PyTorch issues square, mean, sum with epsilon, root and product, and backward a product for each factor, a sum over
+// the row, three kernels for the root, one for the mean, three for the square, and the sum of both gradients.
+constexpr int kChainedRmsNormKernels = 5;
+constexpr int kChainedRmsNormGradientKernels = 11;
 
 // The gradients of a product's two factors are two kernels that read two tensors and write one, where one kernel would
 // read three and write two.
 constexpr double kSeparateProductGradient = 6.0 / 5;
+constexpr int kSeparateProductGradientKernels = 2;
 
 // The loss (Megatron-LM's vocab_parallel_cross_entropy): logits are cast to fp32 and then read or written by max,
 // subtract, exp, sum and divide, 38 bytes per logit where one pass moves 6. The softmax is kept in fp32 for backward,
@@ -110,12 +117,19 @@ class KernelWriter {
     quotient.saved = {wide};
     quotient.passes = kChainedRmsNorm;
     quotient.gradient_passes = kChainedRmsNormGradient;
+    quotient.launches = kChainedRmsNormKernels;
+    quotient.gradient_launches = kChainedRmsNormGradientKernels;
     const TensorId narrow = casts ? copy(normal, op.name + "_narrow", bytes, op.tags) : normal;
     std::vector<TensorId> factors = {narrow};
-    for (std::size_t i = 1; i < op.inputs.size(); ++i) factors.push_back(op.inputs[i].tensor);
+    bool trained = false;
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) {
+      factors.push_back(op.inputs[i].tensor);
+      trained = trained || !graph_.tensor(op.inputs[i].tensor).frozen;
+    }
     Operator& product = append(op.name, factors, {op.outputs.front().tensor}, op.tags);
     product.function = "multiply";
     product.saved = factors;
+    if (trained) product.gradient_launches = kSeparateProductGradientKernels;
     product.adds_parameters = true;  // traffic of the weight's gradient is included in `gradient_passes`
   }
 
@@ -257,9 +271,11 @@ FusionRules with_plain_kernels(FusionRules rules, const BlockKernels& kernels) {
   first.push_back({{"clamp"}, 1, 0});
   // The activation of experts, which weights their rows, is one kernel everywhere.
   first.push_back({{"@moe_act", "@moe_act?", "@moe_act?"}, 1, 0});
-  if (kernels.chained_gelu) first.push_back({{"gelu"}, kChainedGelu, kChainedGeluGradient});
+  if (kernels.chained_gelu) {
+    first.push_back({{"gelu"}, kChainedGelu, kChainedGeluGradient, kChainedGeluKernels, kChainedGeluGradientKernels});
+  }
   rules.chains.insert(rules.chains.begin(), first.begin(), first.end());
-  rules.chains.push_back({{"multiply"}, 1, kSeparateProductGradient});
+  rules.chains.push_back({{"multiply"}, 1, kSeparateProductGradient, 1, kSeparateProductGradientKernels});
   return rules;
 }
 

@@ -22,10 +22,12 @@ namespace mirfak {
 namespace {
 
 // Returns adapters with the tags of the weights that they are added to.
-AdapterRules adapter_rules(const LowRankAdapters& adapters) {
+AdapterRules adapter_rules(const LowRankAdapters& adapters, const BlockKernels& kernels) {
   AdapterRules rules;
   rules.rank = adapters.rank;
   rules.dropout = adapters.dropout;
+  rules.wide = kernels.wide_adapters;
+  rules.scales = kernels.scales_adapters;
   if (adapters.query_key_value) rules.tags.emplace_back("qkv");
   if (adapters.attention_output) rules.tags.emplace_back("proj");
   if (adapters.mlp_up) rules.tags.emplace_back("fc1");
@@ -58,7 +60,7 @@ OperatorGraph built(const BuiltFrom& from) {
   OperatorGraph graph =
       block::compile(*from.definition, block::complete_sizes(*from.definition, from.sizes, {}), compile);
   graph = fuse(std::move(graph), with_plain_kernels(options.fusion, options.kernels));
-  graph = with_adapters(std::move(graph), adapter_rules(options.adapters));
+  graph = with_adapters(std::move(graph), adapter_rules(options.adapters, options.kernels));
   return with_block_kernels(std::move(graph), options.kernels);
 }
 

@@ -60,6 +60,15 @@ struct KernelHabits {
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;
 };
 
+// Low-rank adapters beside linear layers (training.lora).
+struct AdapterHabits {
+  bool wide = false;
+  bool scales = false;
+  std::string source;
+
+  friend bool operator==(const AdapterHabits&, const AdapterHabits&) = default;
+};
+
 // Recomputation in backward passes, in addition to the recomputation that the strategy states.
 struct RecomputeHabits {
   bool groups = false;
@@ -156,6 +165,7 @@ struct HostHabits {
   double routing_s = 0;
   double dispatch_s = 0;
   double pass_s = 0;
+  double checkpoint_s = 0;
   double ring_step_s = 0;
   double collective_s = 0;
   double peer_s = 0;
@@ -244,6 +254,7 @@ struct Framework {
   std::vector<std::string> likes;  // frameworks that it inherits from, the nearest first
   FusionHabits fusion;
   KernelHabits kernels;
+  AdapterHabits adapters;
   RecomputeHabits recompute;
   CommunicationHabits communication;
   ParallelismHabits parallelism;

@@ -30,6 +30,13 @@ std::string circle_text(const std::vector<fs::path>& heirs, const fs::path& file
   return out + file.filename().string();
 }
 
+// Makes the framework that a mapping is like independent of the folder of its file.
+void make_independent(Value& mapping, const Node& at) {
+  for (Value::Field& field : mapping.fields) {
+    if (field.key == "like") field.value.scalar = FileReference(at.child(field.value, "like")).independent();
+  }
+}
+
 }  // namespace
 
 struct FrameworkCatalog::Memory {
@@ -78,8 +85,9 @@ std::string FrameworkCatalog::read_stated(const Node& stated) const {
     return reference.independent();
   }
   Value value = stated.value();
-  for (Value::Field& field : value.fields) {
-    if (field.key == "like") field.value.scalar = FileReference(stated.child(field.value, "like")).independent();
+  make_independent(value, stated);
+  for (Value::Field& group : value.fields) {
+    if (group.value.kind == Value::Kind::mapping) make_independent(group.value, stated.child(group.value, group.key));
   }
   std::string line = emit_flow_yaml(value);
   read_mapping(stated, line);

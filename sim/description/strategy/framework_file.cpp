@@ -100,6 +100,7 @@ std::vector<PlainKernel> read_plain_kernels(const Node& node) {
 FusedChain read_chain(const Node& node) {
   constexpr double kMinPasses = 0.01;
   constexpr double kMaxPasses = 1000;
+  constexpr std::int64_t kMaxLaunches = 1000;
   FusedChain chain;
   Node words = node;
   bool priced = false;
@@ -108,18 +109,26 @@ FusedChain read_chain(const Node& node) {
     words = mapping.require("of");
     const std::optional<Node> passes = mapping.find("passes");
     const std::optional<Node> gradient = mapping.find("gradient_passes");
+    const std::optional<Node> launches = mapping.find("launches");
+    const std::optional<Node> gradient_launches = mapping.find("gradient_launches");
     const std::optional<Node> kernels = mapping.find("kernels");
     const std::optional<Node> gradient_kernels = mapping.find("gradient_kernels");
     mapping.finish();
     if (passes) chain.passes = read_number(*passes, kMinPasses, kMaxPasses);
     if (gradient) chain.gradient_passes = read_number(*gradient, kMinPasses, kMaxPasses);
+    if (launches) chain.launches = static_cast<int>(launches->as_integer(1, kMaxLaunches));
+    if (gradient_launches) chain.gradient_launches = static_cast<int>(gradient_launches->as_integer(1, kMaxLaunches));
     if (kernels) chain.kernels = read_plain_kernels(*kernels);
     if (gradient_kernels) chain.gradient_kernels = read_plain_kernels(*gradient_kernels);
+    if (launches && kernels) launches->fail("kernels lists each of them", "leave out launches or kernels");
+    if (gradient_launches && gradient_kernels) {
+      gradient_launches->fail("gradient_kernels lists each of them", "leave out gradient_launches or gradient_kernels");
+    }
     if (passes && kernels) passes->fail("kernels says what each of them moves", "leave out passes or kernels");
     if (gradient && gradient_kernels) {
       gradient->fail("gradient_kernels says what each of them moves", "leave out gradient_passes or gradient_kernels");
     }
-    priced = passes || gradient || kernels || gradient_kernels;
+    priced = passes || gradient || launches || gradient_launches || kernels || gradient_kernels;
   }
   for (const Node& word : words.as_items()) chain.words.push_back(read_chain_word(word));
   if (std::all_of(chain.words.begin(), chain.words.end(), [](const auto& word) { return word.ends_with('?'); })) {
@@ -146,11 +155,18 @@ struct Assignment {
   void operator()(std::vector<std::string>* field) const {
     field->clear();
     for (const Node& item : node.as_items()) {
-      if (option.vocabulary != nullptr) item.as_choice(option.vocabulary());
       const std::string word = read_text(item, "a word");
+      if (option.vocabulary != nullptr) check_word(item, word);
       if (std::find(field->begin(), field->end(), word) != field->end()) item.fail("this is named twice");
       field->push_back(word);
     }
+  }
+  void check_word(const Node& item, const std::string& word) const {
+    const std::size_t at = option.by_architecture ? word.find('@') : std::string::npos;
+    if (at != std::string::npos && at + 1 == word.size()) item.fail("no architecture is named", "NAME@ARCHITECTURE");
+    Value plain = item.value();
+    plain.scalar = word.substr(0, at);
+    item.child(plain, "word").as_choice(option.vocabulary());
   }
   void operator()(std::vector<FusedChain>* field) const {
     field->clear();
@@ -161,7 +177,8 @@ struct Assignment {
 
 class FrameworkReader {
  public:
-  FrameworkReader(const Node& root, const InheritedFramework& inherited) : file_(root.where().file), root_(root) {
+  FrameworkReader(const Node& root, const InheritedFramework& inherited)
+      : file_(root.where().file), root_(root), inherited_(inherited) {
     if (const std::optional<Node> like = root_.find("like")) inherit(inherited(*like));
     framework_.name = name_of(root);
     if (const std::optional<Node> source = root_.find("source")) {
@@ -194,8 +211,24 @@ class FrameworkReader {
     framework_.likes.insert(framework_.likes.begin(), framework_.name);
   }
 
+  // Takes all habits of a group, with their origins, from another framework.
+  void inherit_group(const FrameworkOptionGroup& group, Framework other) {
+    for (const FrameworkOption& option : group.options) {
+      const std::string habit = fmt::format("{}.{}", group.key, option.key);
+      const HabitField from = option.field(other);
+      std::visit([&](auto* to) { *to = *std::get<decltype(to)>(from); }, option.field(framework_));
+      framework_.notes.remove(habit);
+      for (const HabitNote& note : other.notes) {
+        if (note.habit == habit) framework_.notes.add(note);
+      }
+    }
+    const std::string& own = group.source(other);
+    group.source(framework_) = own.empty() ? other.source : own;
+  }
+
   void read_group(const FrameworkOptionGroup& group, const Node& node) {
     Mapping mapping(node);
+    if (const std::optional<Node> like = mapping.find("like")) inherit_group(group, inherited_(*like));
     std::string& source = group.source(framework_);
     const std::optional<Node> stated = mapping.find("source");
     const bool inherits_source = !stated && !source.empty();
@@ -281,6 +314,7 @@ class FrameworkReader {
 
   std::string file_;
   Mapping root_;
+  const InheritedFramework& inherited_;
   Framework framework_;
 };
 

@@ -69,10 +69,11 @@ FrameworkOptionGroup fusion() {
           "Which operators run as one kernel.",
           source_of<group>,
           {
-              words("attention",
-                    "generations of fused attention, the preferred one first, where the GPU has one (compute "
-                    "capability 8.0 and later); empty: attention is separate kernels",
-                    at<group, &Habits::attention>, attention_kernel_names),
+              {"attention", "",
+               "generations of fused attention, the preferred one first, where the GPU has one (compute capability "
+               "8.0 and later), `NAME@ARCHITECTURE` on GPUs of that architecture only; empty: attention is separate "
+               "kernels",
+               at<group, &Habits::attention>, 0, 0, attention_kernel_names, true},
               truth("rotary", "rotary embedding is one kernel; else a copy, two products and a sum",
                     at<group, &Habits::rotary>),
               truth("cross_entropy", "the loss is one kernel over the logits; else several passes over them in fp32",
@@ -124,6 +125,23 @@ FrameworkOptionGroup kernels() {
               {"vocabulary_multiple", "", "the vocabulary is padded to a multiple of this times the tensor size",
                at<group, &Habits::vocabulary_multiple>, 1, 1 << 20},
           }};
+}
+
+FrameworkOptionGroup adapters() {
+  constexpr auto group = &Framework::adapters;
+  using Habits = AdapterHabits;
+  return {
+      "adapters",
+      "How low-rank adapters run in parallel with the products that they adapt (`training.lora`).",
+      source_of<group>,
+      {
+          truth("wide",
+                "fp32 next to weights of 16 bits, unless they are gathered in 16 bits: their input is cast to fp32, "
+                "and each pass casts that and both weights in front of their products",
+                at<group, &Habits::wide>),
+          truth("scales", "a kernel multiplies their result by the scale, before another adds it",
+                at<group, &Habits::scales>),
+      }};
 }
 
 FrameworkOptionGroup recompute() {
@@ -325,6 +343,9 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::dispatch_s>),
       seconds("pass_s", "... at the start of every pass of a stage: engine, batch, bookkeeping",
               at<group, &Habits::pass_s>),
+      seconds("checkpoint_s",
+              "... to recompute one layer, in addition to its kernels: random states, contexts, a graph of its own",
+              at<group, &Habits::checkpoint_s>),
       seconds("ring_step_s",
               "... one more step of ring attention, in addition to its kernel: parts of keys and values, sums of "
               "partial results",
@@ -446,8 +467,9 @@ struct Text {
 }  // namespace
 
 const std::vector<FrameworkOptionGroup>& framework_options() {
-  static const std::vector<FrameworkOptionGroup> table = {
-      fusion(), kernels(), recompute(), communication(), parallelism(), sharding(), offload(), host(), memory()};
+  static const std::vector<FrameworkOptionGroup> table = {fusion(),        kernels(),     adapters(), recompute(),
+                                                          communication(), parallelism(), sharding(), offload(),
+                                                          host(),          memory()};
   return table;
 }
 

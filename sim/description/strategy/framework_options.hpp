@@ -24,6 +24,7 @@ struct FrameworkOption {
   double minimum = 0;  // range of a number
   double maximum = 0;
   Vocabulary vocabulary = nullptr;
+  bool by_architecture = false;  // a word may end in "@ARCHITECTURE" of GPUs
 };
 
 // Habits of one subject: a mapping in a framework file.

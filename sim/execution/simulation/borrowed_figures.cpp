@@ -1,5 +1,8 @@
 #include "simulation/borrowed_figures.hpp"
 
+#include "cost/attention_model.hpp"
+#include "program/block_hardware.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,6 +55,17 @@ std::string precision_note(const GpuSpec& gpu, Precision precision, const Iterat
       gpu.name, name_of(precision), 100 * share_of(result, Activity::gemm));
 }
 
+// Says whose figures price attention if the profile has none of the kernels that run; empty: it has them.
+std::string attention_note(const GpuSpec& gpu, const Framework& framework, const IterationResult& result) {
+  const AttentionChoice choice = attention_choice(gpu, framework.fusion.attention);
+  const double share = share_of(result, Activity::attention);
+  if (choice.figures_of.empty() || share == 0) return {};
+  const std::string why = choice.fit->like_source.empty() ? "" : fmt::format(" ({})", choice.fit->like_source);
+  return fmt::format(
+      "{} has no figures of {} attention kernels: those of {} stand in for them{}, {:.2g} % of the iteration", gpu.name,
+      choice.wanted, choice.figures_of, why, 100 * share);
+}
+
 std::string link_note(const NodeHardware& node, const IterationResult& result) {
   const LinkSpec& link = node.scale_up;
   const std::string whose =
@@ -90,6 +104,16 @@ std::vector<std::string> borrowed_figures(const Job& job, const IterationResult&
     if (borrows_collectives(node) && node.spec.gpus > 1 && share_of_collectives(result) > 0) {
       add(link_note(node, result));
     }
+  }
+  return out;
+}
+
+std::vector<std::string> attention_stand_ins(const Job& job, const IterationResult& result) {
+  std::vector<std::string> out;
+  if (!BlockHardware(job).fused_attention) return out;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    std::string note = attention_note(group.hardware.gpu, job.framework, result);
+    if (!note.empty() && std::find(out.begin(), out.end(), note) == out.end()) out.push_back(std::move(note));
   }
   return out;
 }

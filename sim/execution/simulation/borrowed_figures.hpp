@@ -19,4 +19,7 @@ bool borrows_collectives(const NodeHardware& node);
 // tables that matter are the hardware's own.
 std::vector<std::string> borrowed_figures(const Job& job, const IterationResult& result);
 
+// Says which generation of attention kernels stands in for which, on GPUs without figures of those that run.
+std::vector<std::string> attention_stand_ins(const Job& job, const IterationResult& result);
+
 }  // namespace mirfak

@@ -72,6 +72,7 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
   for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));
+  for (std::string& stand_in : attention_stand_ins(job, result)) notes.push_back(std::move(stand_in));
   for (std::string& unmeasured : unmeasured_software(job)) notes.push_back(std::move(unmeasured));
   return notes;
 }

@@ -216,12 +216,25 @@ double AttentionModel::table_seconds(const AttentionShape& shape) const {
   return table.overhead_s.value + 2 * table.side_passes.value * (queries + keys_and_values) * per_byte + kernel;
 }
 
-const AttentionFit* attention_fit(const GpuSpec& gpu, std::span<const std::string> preferred) {
-  for (const std::string& name : preferred) {
+AttentionChoice attention_choice(const GpuSpec& gpu, std::span<const std::string> preferred) {
+  AttentionChoice out;
+  if (gpu.attention.empty()) return out;
+  for (const std::string& entry : preferred) {
+    const std::size_t at = entry.find('@');
+    if (at != std::string::npos && entry.substr(at + 1) != gpu.architecture) continue;
+    const std::string name = entry.substr(0, at);
+    if (out.wanted.empty()) out.wanted = name;
     const auto found = gpu.attention.find(name);
-    if (found != gpu.attention.end()) return &found->second;
+    if (found == gpu.attention.end()) continue;
+    return {name, found->second.like, &found->second};
   }
-  return gpu.attention.empty() ? nullptr : &gpu.attention.begin()->second;
+  out.figures_of = gpu.attention.begin()->first;
+  out.fit = &gpu.attention.begin()->second;
+  return out;
+}
+
+const AttentionFit* attention_fit(const GpuSpec& gpu, std::span<const std::string> preferred) {
+  return attention_choice(gpu, preferred).fit;
 }
 
 }  // namespace mirfak

@@ -93,8 +93,18 @@ class AttentionModel {
   double bandwidth_ = 0;  // bytes/s that streaming kernels reach
 };
 
-// Returns the first of `preferred` for which the GPU has figures, else the GPU's first one; nullptr: fused attention
-// does not run on the GPU.
+// The generation of fused attention that a framework runs on a GPU, and the figures that it is priced by.
+struct AttentionChoice {
+  std::string wanted;                 // the generation that runs
+  std::string figures_of;             // another generation, if the profile has no figures of `wanted`
+  const AttentionFit* fit = nullptr;  // nullptr: fused attention does not run on the GPU
+};
+
+// Chooses the first of `preferred` for which the GPU has figures; else figures of the GPU's first generation stand in
+// for the first of `preferred`. "NAME@ARCHITECTURE" is preferred on GPUs of that architecture only.
+AttentionChoice attention_choice(const GpuSpec& gpu, std::span<const std::string> preferred);
+
+// Returns the figures of attention_choice().
 const AttentionFit* attention_fit(const GpuSpec& gpu, std::span<const std::string> preferred);
 
 }  // namespace mirfak

@@ -13,6 +13,7 @@
 #include "program/expert_load.hpp"
 #include "program/job_layers.hpp"
 #include "program/job_network.hpp"
+#include "program/kernels_of_job.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/replica_placement.hpp"
@@ -49,41 +50,6 @@ std::vector<DocumentLength> packed_documents(const TrainingSpec& training) {
     if (tokens > 0) documents.push_back({static_cast<double>(length), tokens / all});
   }
   return documents;
-}
-
-ExpertExchange exchange_of(const Job& job) {
-  const MixtureOfExperts& mixture = job.model.mixture;
-  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token),
-          static_cast<double>(mixture.groups), static_cast<double>(mixture.groups_per_token)};
-}
-
-BlockKernels block_kernels(const Job& job) {
-  const Framework& framework = job.framework;
-  BlockKernels kernels;
-  kernels.fused_rotary = framework.fusion.rotary;
-  kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder has PyTorch's own gelu
-  kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
-  kernels.norm_input_cast = framework.kernels.norm_input_cast;
-  kernels.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
-  kernels.narrow_activation_input = job.training.fp8_activation_input;
-  kernels.fused_cross_entropy = framework.fusion.cross_entropy;
-  kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
-  kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
-  const ExpertDispatcher dispatcher = job.strategy.expert_dispatcher;
-  const bool splits_on_host = !job.training.cuda_graphs.iteration;
-  const bool exchanges = job.strategy.expert > 1;
-  const bool sorts_again = dispatcher == ExpertDispatcher::all_to_all;
-  kernels.rows_sorted = sorts_again && exchanges && job.model.mixture.experts > job.strategy.expert;
-  if (exchanges && !sorts_again) {
-    kernels.copies_per_token = copies_per_token(exchange_of(job), job.strategy.expert);
-  } else {
-    kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
-  }
-  if (splits_on_host) {
-    kernels.expert_bias = framework.kernels.expert_bias;
-    kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
-  }
-  return kernels;
 }
 
 BlockOptions block_options(const Job& job) {
@@ -257,6 +223,10 @@ class BodyWriter {
       if (elsewhere) replaced_[index] = priced.after;
       body_.steps.push_back(std::move(priced));
     }
+    if (recomputing && !steps.empty() && !captured(steps.front())) {
+      body_.steps[static_cast<std::size_t>(offset)].host +=
+          to_picoseconds(costs_.host_seconds(job_.framework.host.checkpoint_s));
+    }
   }
 
   Body take() { return std::move(body_); }
@@ -313,6 +283,7 @@ class BodyWriter {
     const Operator& op = block_.graph.op(step.op);
     if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
     double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
+    time *= op.launches;
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
     if (!op.kernels.empty()) time += framework.host.auxiliary_s * (launches_of_plain_kernels(block_.graph, step) - 1);
     if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;

@@ -1,0 +1,46 @@
+#include "program/kernels_of_job.hpp"
+
+#include "program/data_parallel.hpp"
+
+namespace mirfak {
+
+ExpertExchange exchange_of(const Job& job) {
+  const MixtureOfExperts& mixture = job.model.mixture;
+  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token),
+          static_cast<double>(mixture.groups), static_cast<double>(mixture.groups_per_token)};
+}
+
+BlockKernels block_kernels(const Job& job) {
+  const Framework& framework = job.framework;
+  BlockKernels kernels;
+  kernels.fused_rotary = framework.fusion.rotary;
+  kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder has PyTorch's own gelu
+  kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
+  kernels.norm_input_cast = framework.kernels.norm_input_cast;
+  const bool narrow = bytes_per_element(job.precision()) < 4;
+  const bool adapted = job.training.adapters.rank > 0;  // the frozen model is in 16 bits, as memory has it
+  kernels.casts_weights = framework.kernels.casts_weights && narrow && !adapted;
+  kernels.wide_adapters = framework.adapters.wide && narrow && !data_parallel_plan(job).gathers_in_passes();
+  kernels.scales_adapters = framework.adapters.scales;
+  kernels.narrow_activation_input = job.training.fp8_activation_input;
+  kernels.fused_cross_entropy = framework.fusion.cross_entropy;
+  kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
+  kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
+  const ExpertDispatcher dispatcher = job.strategy.expert_dispatcher;
+  const bool splits_on_host = !job.training.cuda_graphs.iteration;
+  const bool exchanges = job.strategy.expert > 1;
+  const bool sorts_again = dispatcher == ExpertDispatcher::all_to_all;
+  kernels.rows_sorted = sorts_again && exchanges && job.model.mixture.experts > job.strategy.expert;
+  if (exchanges && !sorts_again) {
+    kernels.copies_per_token = copies_per_token(exchange_of(job), job.strategy.expert);
+  } else {
+    kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
+  }
+  if (splits_on_host) {
+    kernels.expert_bias = framework.kernels.expert_bias;
+    kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
+  }
+  return kernels;
+}
+
+}  // namespace mirfak
