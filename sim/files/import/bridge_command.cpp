@@ -1,7 +1,5 @@
 // NVIDIA-NeMo/Megatron-Bridge v0.6.0: scripts/training/run_recipe.py.
 
-#include "import/bridge_command.hpp"
-
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/megatron_bridge.hpp"

@@ -63,11 +63,7 @@ void read_latent_attention(MegatronReading& reading) {
   const std::int64_t content = options.count({"qk-head-dim"}).value_or(128);
   reading.head_dim = content + position;
   const std::string sum = fmt::format("{} of content and {} of position", content, position);
-  if (const Setting* said = options.said({"qk-head-dim"})) {
-    reading.draft.take(*said, "model.head_dim", std::to_string(reading.head_dim), sum);
-  } else {
-    reading.draft.assume("model.head_dim", std::to_string(reading.head_dim), sum);
-  }
+  options.put(options.said({"qk-head-dim"}), "model.head_dim", std::to_string(reading.head_dim), sum, sum);
   reading.kv_heads = reading.heads;
   options.leave_each({"kv-channels", "group-query-attention", "num-query-groups"},
                      "latent attention has sizes of its own");

@@ -138,6 +138,12 @@ std::optional<OptionValue> MegatronOptions::value_of(const OptionEntry& entry) {
   return out;
 }
 
+void MegatronOptions::put(const Setting* said, std::string_view key, const std::string& word, const std::string& reason,
+                          const std::string& unsaid) {
+  if (said != nullptr) return draft().take(*said, key, word, reason);
+  draft().assume(key, word, unsaid);
+}
+
 void MegatronOptions::use_each(const Names& names, const std::string& reason) {
   for (const std::string_view name : names) {
     if (const Setting* setting = said({name})) draft().use(*setting, reason);

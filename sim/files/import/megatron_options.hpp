@@ -27,6 +27,9 @@ class MegatronOptions : public OptionTable {
   std::optional<double> number(const Names& names);
   std::vector<std::string> words(const Names& names);  // the words of a list in any notation
 
+  // Sets a key to a word by an option, which is taken if it is stated, and assumed otherwise.
+  void put(const Setting* said, std::string_view key, const std::string& word, const std::string& reason,
+           const std::string& unsaid);
   // Judge each of these options that is stated.
   void use_each(const Names& names, const std::string& reason);
   void leave_each(const Names& names, const std::string& reason);

@@ -27,8 +27,7 @@ void read_dispatcher(MegatronReading& reading) {
     if (other != nullptr) draft.leave(*other, "only with --moe-token-dispatcher-type flex");
   }
   const std::string name = kind.starts_with("alltoall") ? "alltoall" : kind;
-  if (setting != nullptr) return draft.take(*setting, "strategy.expert_dispatcher", name);
-  draft.assume("strategy.expert_dispatcher", name, "the program's default");
+  options.put(setting, "strategy.expert_dispatcher", name, "", "the program's default");
 }
 
 // Judges options of experts for a model without experts, or with experts stated elsewhere.

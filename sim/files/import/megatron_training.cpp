@@ -66,11 +66,8 @@ void read_full(MegatronReading& reading) {
     if (number != nullptr) reading.draft.use(*number, "each layer from its own input");
     return;
   }
-  if (setting != nullptr) reading.draft.take(*setting, "strategy.recompute_method", method);
-  if (setting == nullptr) reading.draft.assume("strategy.recompute_method", method, "the program's default");
-  if (number != nullptr) reading.draft.take(*number, "strategy.recompute_layers", std::to_string(layers));
-  if (number == nullptr)
-    reading.draft.assume("strategy.recompute_layers", std::to_string(layers), "the program's default");
+  options.put(setting, "strategy.recompute_method", method, "", "the program's default");
+  options.put(number, "strategy.recompute_layers", std::to_string(layers), "", "the program's default");
 }
 
 void leave_recomputation(MegatronReading& reading) {

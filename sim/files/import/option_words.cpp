@@ -2,9 +2,9 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
-#include "import/bridge_command.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
+#include "import/megatron_bridge.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -85,17 +86,15 @@ class TorchtitanReader {
   }
 
   void read_sizes() {
-    context_ranks_ = options_.count("parallelism.context_parallel_degree");
-    stages_ = options_.count("parallelism.pipeline_parallel_degree");
-    replicas_ = options_.count("parallelism.data_parallel_replicate_degree");
+    std::int64_t tensor = 1;
     std::int64_t others = 1;
-    for (const std::string_view name :
-         {"parallelism.tensor_parallel_degree", "parallelism.context_parallel_degree",
-          "parallelism.pipeline_parallel_degree", "parallelism.data_parallel_replicate_degree"}) {
-      others *= options_.count(name);
-      if (others > kMaxRanks) {
-        options_.fail(options_.option(name), fmt::format("degrees of at most {} ranks in all", kMaxRanks));
-      }
+    for (const auto& [name, size] : {std::pair{"tensor_parallel", &tensor},
+                                     {"context_parallel", &context_ranks_},
+                                     {"pipeline_parallel", &stages_},
+                                     {"data_parallel_replicate", &replicas_}}) {
+      const Option degree = options_.option(fmt::format("parallelism.{}_degree", name));
+      others *= * size = options_.count(degree.name);
+      if (others > kMaxRanks) options_.fail(degree, fmt::format("degrees of at most {} ranks in all", kMaxRanks));
     }
     const Option shard = options_.option("parallelism.data_parallel_shard_degree");
     const std::int64_t said = options_.count(shard.name);

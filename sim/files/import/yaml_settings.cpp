@@ -70,6 +70,17 @@ void collect_settings(const Value& value, const std::string& path, const Locatio
   out.push_back(std::move(setting));
 }
 
+template <typename Parse>
+std::optional<Value> mapping_by(const Parse& parse) {
+  try {
+    Value root = parse();
+    if (root.kind == Value::Kind::mapping) return root;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool mentions(const ImportFile& file, std::initializer_list<std::string_view> texts) {
@@ -87,24 +98,11 @@ const Value* mapping_under(const Value& mapping, std::string_view key) {
 }
 
 std::optional<Value> mapping_mentioning(const ImportFile& file, std::initializer_list<std::string_view> texts) {
-  if (!mentions(file, texts)) return std::nullopt;
-  try {
-    Value root = parse_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
+  return mentions(file, texts) ? mapping_by([&] { return parse_yaml(file.text, file.name); }) : std::nullopt;
 }
 
 std::optional<Value> mapping_in(const ImportFile& file) {
-  try {
-    Value root = parse_foreign_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
+  return mapping_by([&] { return parse_foreign_yaml(file.text, file.name); });
 }
 
 std::optional<Value> configuration_in(const ImportFile& file) {
