@@ -13,5 +13,5 @@ TEST_CASE("what is written as Megatron-LM's YAML is read back as the same strate
 }
 
 TEST_CASE("what is written as overrides of Megatron-Bridge is read back as the same strategy") {
-  check_read_back(LaunchTarget::megatron_bridge, Launcher::none, 200, drawn_megatron_job);
+  check_read_back(LaunchTarget::megatron_bridge, Launcher::none, 1000, drawn_megatron_job);
 }

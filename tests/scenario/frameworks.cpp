@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <set>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -40,6 +41,31 @@ TEST_CASE("a framework is a file beside the scenario") {
   CHECK_THROWS_WITH_AS(
       load_scenario(folder / "scenario.yaml", std::vector<std::string>{"strategy.zero=1"}, data_folders()),
       doctest::Contains("ours has ZeRO up to stage 0, not 1"), Error);
+}
+
+TEST_CASE("attention kernels are of architectures that GPUs have") {
+  const Catalog catalog(data_folders().hardware);
+  std::set<std::string> known;
+  for (const std::string& name : catalog.names(ProfileKind::gpu)) {
+    known.insert(catalog.gpu(FileReference(name)).architecture);
+  }
+  int named = 0;
+  for (const std::string& name : test::frameworks().names()) {
+    for (const std::string& kernels : test::framework_named(name).fusion.attention) {
+      const std::size_t at = kernels.find('@');
+      if (at == std::string::npos) continue;
+      CHECK_MESSAGE(known.contains(kernels.substr(at + 1)), name, ": ", kernels);
+      ++named;
+    }
+  }
+  CHECK(named > 0);
+
+  const auto own = [](const std::string& kernels) {
+    return text_with("{like: torchtitan, fusion: {attention: [" + kernels + "]}}");
+  };
+  CHECK_NOTHROW(parse(own("cudnn@blackwell, flash-2")));
+  CHECK_THROWS_WITH_AS(parse(own("cudnn@blackwel, flash-2")),
+                       doctest::Contains("no GPU has the architecture 'blackwel'; did you mean 'blackwell'?"), Error);
 }
 
 TEST_CASE("a framework is a mapping in the scenario, and its changes alone are changed") {

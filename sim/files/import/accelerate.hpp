@@ -1,5 +1,6 @@
 #pragma once
 
+#include "import/import_formats.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 
@@ -22,10 +23,9 @@ struct AccelerateSays {
   std::optional<std::string> precision;      // in the words of scenarios
   std::int64_t model_ranks = 1;              // ranks that hold one copy of the model together
   bool compiled = false;
-  std::string deepspeed_file;  // a DeepSpeed JSON that the configuration names
 };
 
 // Reads Accelerate's settings in the draft: machines, sharding and parallelism.
-AccelerateSays read_accelerate(ImportDraft& draft, const ProgramFacts& facts);
+AccelerateSays read_accelerate(ImportDraft& draft, const ProgramFacts& facts, const ImportContext& context);
 
 }  // namespace mirfak

@@ -1,7 +1,5 @@
 // NVIDIA-NeMo/Megatron-Bridge v0.6.0: scripts/training/run_recipe.py.
 
-#include "import/bridge_command.hpp"
-
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/megatron_bridge.hpp"
@@ -107,14 +105,7 @@ void add_precision_fields(std::vector<Setting>& settings, const Value& named) {
 // Returns the model of a recipe, by its whole name, else by the longest known prefix of its name.
 std::string model_of_recipe(const std::string& recipe, const ProgramFacts& facts) {
   if (const Value* known = facts.section("pretraining_recipes").find(recipe)) return known->find("model")->scalar;
-  std::string longest;
-  std::string out;
-  for (const Value::Field& field : facts.section("recipes").fields) {
-    if (!recipe.starts_with(field.key) || field.key.size() < longest.size()) continue;
-    longest = field.key;
-    out = field.value.scalar;
-  }
-  return out;
+  return text_under_longest(facts.section("recipes"), [&](const std::string& one) { return recipe.starts_with(one); });
 }
 
 void miss_what_recipes_say(ImportDraft& draft, const std::vector<Setting>& said, const Setting& recipe,

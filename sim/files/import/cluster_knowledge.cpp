@@ -1,6 +1,7 @@
 #include "import/cluster_knowledge.hpp"
 
 #include "base/document.hpp"
+#include "launch/option_list.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -83,7 +84,7 @@ std::vector<std::string> types_of_features(const std::vector<NodeSpec>& nodes, c
 }  // namespace
 
 ClusterKnowledge read_cluster_knowledge(const std::filesystem::path& hardware) {
-  const Document document = Document::from_file(hardware / "launch" / "clusters.yaml");
+  const Document& document = launch_facts(hardware, "clusters");
   Mapping root((Node(document)));
   root.ignore("source");
   ClusterKnowledge out;

@@ -36,12 +36,6 @@ std::string with_underscores(std::string name) {
   return name;
 }
 
-bool has_neox_key(const Value& root, std::initializer_list<std::string_view> names) {
-  return std::any_of(root.fields.begin(), root.fields.end(), [&](const Value::Field& field) {
-    return std::find(names.begin(), names.end(), with_underscores(field.key)) != names.end();
-  });
-}
-
 // Returns the settings of all files: a later setting of a name counts, and the earlier one stays in the report.
 std::vector<Setting> neox_settings(std::span<const ImportFile> files) {
   std::vector<Setting> out;
@@ -60,7 +54,7 @@ class NeoxSizes {
   explicit NeoxSizes(std::vector<Setting>& settings) : settings_(settings), draft_(settings) {}
 
   std::int64_t number(const char* name, std::int64_t otherwise, std::int64_t minimum, std::int64_t maximum) {
-    OptionReader options(draft_, {}, "GPT-NeoX");
+    OptionReader options(draft_, "GPT-NeoX");
     const Option option = options.option(name);
     return option.setting == nullptr || option.is_none() ? otherwise : options.integer(option, minimum, maximum);
   }
@@ -171,14 +165,13 @@ void add_precision(std::vector<Setting>& settings) {
 }  // namespace
 
 bool is_neox_file(const ImportFile& file) {
-  const auto mentions = [&](std::string_view word) { return file.text.find(word) != std::string::npos; };
-  const bool likely =
-      mentions("parallel_size") || mentions("parallel-size") || mentions("pos_emb") || mentions("pos-emb");
-  if (!likely) return false;
-  const std::optional<Value> root = configuration_in(file);
-  return root && has_neox_key(*root, {"pipe_parallel_size", "model_parallel_size", "pos_emb"}) &&
-         has_neox_key(*root, {"num_layers", "hidden_size", "num_attention_heads"}) &&
-         !has_neox_key(*root, {"tensor_model_parallel_size"});  // Megatron-LM's words
+  if (!mentions(file, {"parallel_size", "parallel-size", "pos_emb", "pos-emb"})) return false;
+  std::optional<Value> root = configuration_in(file);
+  if (!root) return false;
+  for (Value::Field& field : root->fields) field.key = with_underscores(field.key);
+  return has_key_of(*root, {"pipe_parallel_size", "model_parallel_size", "pos_emb"}) &&
+         has_key_of(*root, {"num_layers", "hidden_size", "num_attention_heads"}) &&
+         !has_key_of(*root, {"tensor_model_parallel_size"});  // Megatron-LM's words
 }
 
 std::vector<ImportFile> files_of_neox(const LaunchCommand& command, std::span<const ImportFile> files) {
@@ -210,8 +203,7 @@ ImportDraft import_neox(std::span<const ImportFile> files, std::vector<Setting> 
   leave_python(draft);
   hold_back(draft, "", facts.section("held_back"));
   read_megatron_settings(draft, {"pretrain_gpt.py", where}, context);
-  const ProgramFacts of_deepspeed(context.sources, "deepspeed");
-  DeepSpeedReader(draft, of_deepspeed, context, std::string(kOfDeepSpeed), "GPT-NeoX").read();
+  read_deepspeed(draft, context, std::string(kOfDeepSpeed), "GPT-NeoX");
   facts.judge_rest(draft);
   for (const Setting* setting : draft.open()) {
     if (setting->name.starts_with(kUsed)) draft.use(*setting, "sizes of batches, or of the MLP, follow from it");
@@ -219,12 +211,16 @@ ImportDraft import_neox(std::span<const ImportFile> files, std::vector<Setting> 
   return draft;
 }
 
-ImportDraft read_neox_files(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_neox_files(std::span<const ImportFile> files, const ImportContext& context) {
   std::vector<ImportFile> own;
   for (const ImportFile& file : files) {
     if (configuration_in(file) && !is_model_file(file.text, file.name)) own.push_back(file);
   }
   return import_neox(own, {}, context);
 }
+
+const ImportFormat kGptNeox = {"gpt-neox-yaml",
+                               "GPT-NeoX's settings: pipe_parallel_size, model_parallel_size, num_layers, ...",
+                               is_neox_file, read_neox_files};
 
 }  // namespace mirfak

@@ -14,10 +14,5 @@ bool is_neox_file(const ImportFile& file);
 // Returns the files that `deepy.py train.py -d configs small.yml local.yml` names, in their order.
 std::vector<ImportFile> files_of_neox(const LaunchCommand& command, std::span<const ImportFile> files);
 ImportDraft import_neox(std::span<const ImportFile> files, std::vector<Setting> others, const ImportContext& context);
-ImportDraft read_neox_files(std::span<const ImportFile> files, const ImportContext& context);
-
-inline constexpr ImportFormat kGptNeox = {
-    "gpt-neox-yaml", "GPT-NeoX's settings: pipe_parallel_size, model_parallel_size, num_layers, ...", is_neox_file,
-    read_neox_files};
 
 }  // namespace mirfak

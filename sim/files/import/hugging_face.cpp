@@ -11,6 +11,7 @@
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/tuning_tools.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -24,17 +25,12 @@ namespace mirfak {
 namespace {
 
 constexpr std::string_view kDeepSpeedPrefix = "deepspeed:";
-constexpr std::int64_t kMaxBatchOfGpu = 1 << 20;
 
 void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, std::string_view prefix) {
   for (Setting& setting : settings) {
     setting.name.insert(0, prefix);
     out.push_back(std::move(setting));
   }
-}
-
-bool same_file(const std::string& a, const std::string& b) {
-  return std::filesystem::path(a).filename() == std::filesystem::path(b).filename();
 }
 
 class TrainerReader {
@@ -44,14 +40,17 @@ class TrainerReader {
       : facts_(facts),
         tool_(tool),
         context_(context),
-        options_(draft, defaults_of(facts, tool), tool == nullptr ? "the Trainer" : tool->section("program").scalar),
-        accelerate_(std::move(accelerate)) {}
+        options_(draft, option_list(context.sources.folders.hardware, "hugging-face"),
+                 tool == nullptr ? "the Trainer" : tool->section("program").scalar),
+        accelerate_(std::move(accelerate)) {
+    if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
+  }
 
   HubSharding read() {
     read_model();
     read_lengths();
     read_precision();
-    read_optimizer();
+    options_.read("optim");
     read_recomputation();
     read_adapters();
     read_sharding();
@@ -75,15 +74,8 @@ class TrainerReader {
     return out;
   }
 
-  static Value defaults_of(const ProgramFacts& facts, const ProgramFacts* tool) {
-    Value out = facts.defaults();
-    if (tool == nullptr) return out;
-    for (const Value::Field& field : tool->defaults().fields) set_field(out, field.key, field.value);
-    return out;
-  }
-
   void read_model() {
-    const Option id = options_.option_of({"model_name_or_path", "model_name", "model", "base_model"});
+    const Option id = options_.option("model_name_or_path");
     if (options_.draft().find("config.json") != nullptr) return options_.use(id, "its config.json is here");
     if (id.setting == nullptr) return lack_model({}, "nothing says what the model is");
     const std::string name = options_.word(id);
@@ -98,18 +90,12 @@ class TrainerReader {
   }
 
   void read_lengths() {
-    const Option length = options_.option_of(
-        {"max_seq_length", "max_length", "block_size", "cutoff_len", "sequence_len", "model_max_length"});
+    const Option length = options_.option("max_seq_length");
     if (!length.is_none()) {
-      options_.put(length, "training.sequence_length", std::to_string(options_.integer(length, 1, 1 << 24)),
+      options_.put(length, "training.sequence_length", std::to_string(options_.count("max_seq_length")),
                    "sequences are taken to be that long");
     }
-    const Option packing = options_.option("packing");
-    if (options_.flag(packing)) {
-      options_.doubt(packing, "documents are packed, and their lengths are not here: training.document_lengths");
-    } else {
-      options_.leave(packing, "off");
-    }
+    options_.read("packing");
   }
 
   // Reads precision: bf16 and fp16 are the Trainer's; Accelerate's mixed_precision holds if the Trainer states neither.
@@ -129,14 +115,6 @@ class TrainerReader {
     if (chosen || !wide) options_.leave(tensor, "products are in 16 bits, or in fp32");
   }
 
-  void read_optimizer() {
-    const Option option = options_.option("optim");
-    const Value* known = facts_.section("optimizers").find(options_.word(option));
-    if (known == nullptr) return options_.doubt(option, "mirfak has no optimizer of this name");
-    options_.put(option, "training.optimizer", known->find("is")->scalar);
-    if (const Value* note = known->find("note")) options_.doubt(option, note->scalar);
-  }
-
   void read_recomputation() {
     const Option option = options_.option("gradient_checkpointing");
     if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full");
@@ -145,29 +123,13 @@ class TrainerReader {
   }
 
   void read_adapters() {
-    const Option use = options_.option("use_peft");
-    const Option rank = options_.option("lora_r");
-    const Option dropout = options_.option("lora_dropout");
-    const Option targets = options_.option("lora_target_modules");
-    for (const char* bits : {"load_in_4bit", "load_in_8bit"}) {
-      const Option option = options_.option(bits);
-      if (!options_.flag(option)) {
-        options_.leave(option, "off");
-        continue;
-      }
-      const std::string reason = "frozen weights in fewer bits, which no prediction has: they would count 2 bytes each";
-      options_.doubt(option, reason);
-      if (option.setting != nullptr)
-        options_.draft().obstruct(option.setting->where, fmt::format("{}: {}", bits, reason));
+    options_.read_part("bits");
+    if (!options_.flag("use_peft")) {
+      options_.leave_part("adapters", "no adapters");
+      return options_.leave_part("targets", "no adapters");
     }
-    if (!options_.flag(use)) {
-      for (const Option& option : {use, rank, dropout, targets}) options_.leave(option, "no adapters");
-      return;
-    }
-    options_.use(use, "only adapters are trained");
-    options_.put(rank, "training.lora.rank", std::to_string(options_.integer(rank, 1, 1 << 20)));
-    options_.put(dropout, "training.lora.dropout", fmt::format("{}", options_.number(dropout, 0, 1)));
-    read_targets(targets);
+    options_.read_part("adapters");
+    read_targets(options_.option("lora_target_modules"));
   }
 
   void read_targets(const Option& option) {
@@ -195,7 +157,7 @@ class TrainerReader {
     sharding_ = accelerate_.sharding.value_or(HubSharding::none);
     if (deepspeed.setting != nullptr && !deepspeed.is_none()) {
       sharding_ = HubSharding::deepspeed;
-      options_.use(deepspeed, "read beside");
+      options_.use(deepspeed, "read as well");
     }
     const bool said = fsdp.setting != nullptr && !fsdp.is_none() &&
                       !(fsdp.value.kind == Value::Kind::sequence && fsdp.value.items.empty());
@@ -205,8 +167,7 @@ class TrainerReader {
       options_.put(fsdp, "strategy.zero", "0", "each GPU holds all of it");
       options_.put(fsdp, "strategy.overlap_grad_reduce", "true", "DDP always does");
     }
-    const Option inside = options_.option("fsdp_config.activation_checkpointing");
-    if (inside.setting != nullptr && options_.flag(inside)) options_.put(inside, "strategy.recompute", "full");
+    options_.read("fsdp_config.activation_checkpointing");
   }
 
   void read_fsdp(const Option& option) {
@@ -234,14 +195,13 @@ class TrainerReader {
   }
 
   void read_batch() {
-    const Option micro =
-        options_.option_of({"per_device_train_batch_size", "per_gpu_train_batch_size", "micro_batch_size"});
+    const Option micro = options_.option("per_device_train_batch_size");
     const Option steps = options_.option("gradient_accumulation_steps");
-    const std::int64_t sequences = options_.integer(micro, 1, kMaxBatchOfGpu);
+    options_.read("per_device_train_batch_size");
+    const std::int64_t sequences = options_.count("per_device_train_batch_size");
     const std::int64_t parts = steps.setting == nullptr && accelerate_.accumulation
                                    ? *accelerate_.accumulation
-                                   : options_.integer(steps, 1, kMaxBatchOfGpu);
-    options_.put(micro, "strategy.micro_batch", std::to_string(sequences));
+                                   : options_.count("gradient_accumulation_steps");
     options_.use(steps, "microbatches of a GPU in a step");
     std::optional<std::int64_t> gpus = accelerate_.processes ? accelerate_.processes : context_.gpus;
     const std::int64_t model_ranks = accelerate_.model_ranks;
@@ -283,6 +243,12 @@ class TrainerReader {
   HubSharding sharding_ = HubSharding::none;
 };
 
+bool is_accelerate_yaml(const ImportFile& file) {
+  const std::optional<Value> root = mapping_mentioning(file, {"distributed_type"});
+  return root && has_key_of(*root, {"distributed_type"}) &&
+         has_key_of(*root, {"num_processes", "num_machines", "compute_environment", "mixed_precision"});
+}
+
 Value root_of(const ImportFile& file, const ImportContext& context) {
   const std::size_t start = file.text.find_first_not_of(" \t\r\n");
   const bool json = start != std::string::npos && file.text[start] == '{';
@@ -304,25 +270,9 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
         setting.name == "deepspeed" || setting.name == "accelerate:deepspeed_config.deepspeed_config_file";
     if (!names || setting.value.kind != Value::Kind::scalar || setting.value.scalar.empty()) continue;
     if (setting.value.scalar == "none" || setting.value.scalar == "null") continue;
-    const bool given = here != nullptr && same_file(here->name, setting.value.scalar);
-    if (!given)
-      fail_input(setting.where, fmt::format("{} is not among the files", excerpt(setting.value.scalar)),
-                 "give it, too");
+    required_file(std::span(here, here == nullptr ? 0 : 1), setting.value.scalar, setting.where);
   }
   return here;
-}
-
-bool has_any(const Value& root, std::initializer_list<std::string_view> keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return root.find(key) != nullptr; });
-}
-
-bool reads_as(const ImportFile& file, bool (*judge)(const Value&)) {
-  try {
-    const Value root = parse_yaml(file.text, file.name);
-    return root.kind == Value::Kind::mapping && judge(root);
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -336,7 +286,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   });
   for (const Setting& setting : settings) {
     const bool names = setting.name == std::string(kAcceleratePrefix) + "config_file";
-    if (names && (accelerate == nullptr || !same_file(accelerate->name, setting.value.scalar))) {
+    if (names && (accelerate == nullptr || file_named({accelerate, 1}, setting.value.scalar) == nullptr)) {
       fail_input(
           setting.where,
           fmt::format("{} is not among the files, or no configuration of Accelerate", excerpt(setting.value.scalar)),
@@ -361,7 +311,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   ImportDraft draft(std::move(settings));
   if (const Setting* model = draft.find("config.json")) draft.take(*model, "model", model->value);
   AccelerateSays says;
-  if (accelerate != nullptr || by_options) says = read_accelerate(draft, facts);
+  if (accelerate != nullptr || by_options) says = read_accelerate(draft, facts, context);
   if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);
   if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
     draft.use(*file, "its settings stand above");
@@ -370,38 +320,37 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;
-    const ProgramFacts of_deepspeed(context.sources, "deepspeed");
-    DeepSpeedReader(draft, of_deepspeed, inside, std::string(kDeepSpeedPrefix), "the Trainer").read();
+    read_deepspeed(draft, inside, std::string(kDeepSpeedPrefix), "the Trainer");
   }
   return draft;
 }
 
 bool is_trainer_file(const ImportFile& file) {
   if (is_llama_factory_file(file) || is_axolotl_file(file)) return false;
-  const auto mentions = [&](std::string_view word) { return file.text.find(word) != std::string::npos; };
-  if (!mentions("train_batch_size") && !mentions("gradient_checkpointing") && !mentions("output_dir")) return false;
-  return reads_as(file, [](const Value& root) {
-    return has_any(root, {"per_device_train_batch_size", "gradient_checkpointing", "per_gpu_train_batch_size"}) ||
-           (has_any(root, {"output_dir"}) && has_any(root, {"learning_rate", "num_train_epochs", "max_steps"}));
-  });
+  const std::optional<Value> root =
+      mapping_mentioning(file, {"train_batch_size", "gradient_checkpointing", "output_dir"});
+  if (!root) return false;
+  return has_key_of(*root, {"per_device_train_batch_size", "gradient_checkpointing", "per_gpu_train_batch_size"}) ||
+         (has_key_of(*root, {"output_dir"}) && has_key_of(*root, {"learning_rate", "num_train_epochs", "max_steps"}));
 }
 
-ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportContext& context) {
   return import_trainer(settings_of(root_of(files.front(), context)), files.subspan(1), context);
 }
 
-bool is_accelerate_yaml(const ImportFile& file) {
-  if (file.text.find("distributed_type") == std::string::npos) return false;
-  return reads_as(file, [](const Value& root) {
-    return has_any(root, {"distributed_type"}) &&
-           has_any(root, {"num_processes", "num_machines", "compute_environment", "mixed_precision"});
-  });
-}
-
-ImportDraft read_accelerate_yaml(std::span<const ImportFile> files, const ImportContext& context) {
+// Reads Accelerate's configuration; the Trainer's settings, a DeepSpeed JSON and the model's config.json may be given
+// with it.
+static ImportDraft read_accelerate_yaml(std::span<const ImportFile> files, const ImportContext& context) {
   std::vector<Setting> settings;
   if (const ImportFile* trainer = file_of(files, is_trainer_file)) settings = settings_of(root_of(*trainer, context));
   return import_trainer(std::move(settings), files, context);
 }
+
+const ImportFormat kTrainerSettings = {
+    "trainer", "settings of Hugging Face's Trainer and TRL in JSON or YAML: per_device_train_batch_size, ...",
+    is_trainer_file, read_trainer_file};
+const ImportFormat kAccelerateYaml = {"accelerate-yaml",
+                                      "Hugging Face Accelerate's configuration: distributed_type, num_processes, ...",
+                                      is_accelerate_yaml, read_accelerate_yaml};
 
 }  // namespace mirfak

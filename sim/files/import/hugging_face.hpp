@@ -16,17 +16,5 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
                            const ImportContext& context, const ProgramFacts* tool = nullptr);
 
 bool is_trainer_file(const ImportFile& file);
-ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportContext& context);
-
-// Accelerate's configuration; Trainer's settings, a DeepSpeed JSON and the model's config.json may be given with it.
-bool is_accelerate_yaml(const ImportFile& file);
-ImportDraft read_accelerate_yaml(std::span<const ImportFile> files, const ImportContext& context);
-
-inline constexpr ImportFormat kTrainerSettings = {
-    "trainer", "settings of Hugging Face's Trainer and TRL in JSON or YAML: per_device_train_batch_size, ...",
-    is_trainer_file, read_trainer_file};
-inline constexpr ImportFormat kAccelerateYaml = {
-    "accelerate-yaml", "Hugging Face Accelerate's configuration: distributed_type, num_processes, ...",
-    is_accelerate_yaml, read_accelerate_yaml};
 
 }  // namespace mirfak

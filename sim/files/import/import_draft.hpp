@@ -2,6 +2,8 @@
 
 #include "base/document.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -154,5 +156,14 @@ class ImportDraft {
 
 // Returns a value that is one word, as if it stood at `where`.
 Value scalar_value(std::string_view text, const Location& where);
+// Returns a list of words or numbers as a value at `where`.
+template <typename T>
+Value list_value(const std::vector<T>& items, const Location& where) {
+  Value out;
+  out.kind = Value::Kind::sequence;
+  out.where = out.key_where = where;
+  for (const T& item : items) out.items.push_back(scalar_value(fmt::format("{}", item), where));
+  return out;
+}
 
 }  // namespace mirfak

@@ -1,34 +1,35 @@
 #include "import/import_formats.hpp"
 
 #include "base/text.hpp"
-#include "import/deepspeed_json.hpp"
-#include "import/gpt_neox.hpp"
-#include "import/hugging_face.hpp"
-#include "import/megatron_bridge.hpp"
-#include "import/megatron_deepspeed.hpp"
-#include "import/megatron_formats.hpp"
-#include "import/nemo.hpp"
-#include "import/option_words.hpp"
-#include "import/primus.hpp"
-#include "import/shell_format.hpp"
-#include "import/torchtitan.hpp"
-#include "import/tuning_tools.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 namespace mirfak {
 
-// A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
                                      kConfigCommand,   kLlamaFactory,       kAxolotl,           kGptNeox};
   return formats;
+}
+
+const ImportFile* file_named(std::span<const ImportFile> files, const std::string& path) {
+  const auto name = [](const std::string& one) { return std::filesystem::path(one).filename(); };
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const ImportFile& file) { return name(file.name) == name(path); });
+  return found == files.end() ? nullptr : &*found;
+}
+
+const ImportFile& required_file(std::span<const ImportFile> files, const std::string& path, const Location& where) {
+  if (const ImportFile* found = file_named(files, path)) return *found;
+  fail_input(where, fmt::format("{} is not among the files", excerpt(path)), "give it, too");
 }
 
 const ImportFormat* format_of(const ImportFile& file) {

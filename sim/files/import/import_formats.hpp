@@ -40,8 +40,31 @@ struct ImportFormat {
   ImportDraft (*read)(std::span<const ImportFile> files, const ImportContext& context);
 };
 
-// Returns all formats; each is defined in a file of its own name.
+// The formats, each defined in the source of its reader. A new format is a name here and in import_formats().
+extern const ImportFormat kMegatronTest;
+extern const ImportFormat kMegatronYaml;
+extern const ImportFormat kMegatronDeepSpeed;
+extern const ImportFormat kMegatronArguments;
+extern const ImportFormat kLaunchScript;
+extern const ImportFormat kTorchtitanToml;
+extern const ImportFormat kDeepSpeedJson;
+extern const ImportFormat kAccelerateYaml;
+extern const ImportFormat kTrainerSettings;
+extern const ImportFormat kMegatronBridgeYaml;
+extern const ImportFormat kNemoYaml;
+extern const ImportFormat kPrimusYaml;
+extern const ImportFormat kConfigCommand;
+extern const ImportFormat kLlamaFactory;
+extern const ImportFormat kAxolotl;
+extern const ImportFormat kGptNeox;
+
+// Returns all formats.
 std::span<const ImportFormat> import_formats();
+// Returns the file of a path, by its name alone; nullptr: none.
+const ImportFile* file_named(std::span<const ImportFile> files, const std::string& path);
+// Does the same. Error(input) at `where` if there is none.
+const ImportFile& required_file(std::span<const ImportFile> files, const std::string& path, const Location& where);
+
 // Returns the format that recognises a file by its contents; nullptr if none does. Error(input) with the names of the
 // formats if several do.
 const ImportFormat* format_of(const ImportFile& file);

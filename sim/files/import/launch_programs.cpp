@@ -75,13 +75,6 @@ bool has_megatron_option(const LaunchCommand& launch) {
   });
 }
 
-const ImportFile* file_named(std::span<const ImportFile> files, const std::string& name) {
-  const auto last = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  const auto found =
-      std::find_if(files.begin(), files.end(), [&](const ImportFile& file) { return last(file.name) == last(name); });
-  return found == files.end() ? nullptr : &*found;
-}
-
 std::vector<Setting> open_settings(const ImportDraft& draft) {
   std::vector<Setting> out;
   for (const Setting* setting : draft.open()) out.push_back(*setting);
@@ -98,10 +91,8 @@ void replace_draft(ImportDraft& draft, ImportDraft fresh) {
 // Reads --yaml-cfg FILE; Megatron-LM reads no other options with it.
 void read_yaml_configuration(ImportDraft& draft, const Setting& named, std::span<const ImportFile> files,
                              const ImportContext& context) {
-  const ImportFile* file = file_named(files, word_of(named.value));
-  if (file == nullptr)
-    fail_input(named.where, fmt::format("{} is not among the files", excerpt(word_of(named.value))), "give it, too");
-  ImportDraft fresh = import_megatron_yaml(*file, open_settings(draft), context);
+  const ImportFile& file = required_file(files, word_of(named.value), named.where);
+  ImportDraft fresh = import_megatron_yaml(file, open_settings(draft), context);
   for (const Setting* setting : fresh.open()) {
     if (setting->name == "--yaml-cfg") fresh.use(*setting, "its settings stand above");
   }

@@ -6,13 +6,13 @@
 
 #include "base/text.hpp"
 #include "import/accelerate.hpp"
+#include "import/number_words.hpp"
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -25,11 +25,8 @@ namespace {
 constexpr std::int64_t kMostTasks = 10'000'000;
 
 std::optional<std::int64_t> whole_count(std::string_view text) {
-  std::int64_t out = 0;
-  const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, out);
-  if (error != std::errc{} || behind != end || out < 1 || out > kMostTasks) return std::nullopt;
-  return out;
+  const std::optional<std::int64_t> out = whole_number_of(text);
+  return out && *out >= 1 && *out <= kMostTasks ? out : std::nullopt;
 }
 
 // Returns the words of one launcher: from its name to the next launcher or the program.
@@ -179,12 +176,10 @@ void read_deepspeed_hosts(LaunchCommand& launch, std::span<const ImportFile> fil
   }
   const ArgumentWord* hostfile = option_value(words, {"--hostfile", "-H"}, storage);
   if (hostfile == nullptr) return;
-  const auto found = std::find_if(files.begin(), files.end(), [&](const ImportFile& file) {
-    return std::filesystem::path(file.name).filename() == std::filesystem::path(hostfile->text).filename();
-  });
+  const ImportFile* found = file_named(files, hostfile->text);
   const bool said = launch.machine.gpus().has_value() && !launch.machine.said_by.ends_with("by default");
-  if (found == files.end() && said) return;
-  take_hosts(launch, found == files.end() ? std::nullopt : hosts_of_file(*found), *hostfile, notes);
+  if (found == nullptr && said) return;
+  take_hosts(launch, found == nullptr ? std::nullopt : hosts_of_file(*found), *hostfile, notes);
 }
 
 // Refuses counts that are no numbers, instead of skipping them; counts of an elastic launch are from and to.

@@ -127,22 +127,16 @@ void read_megatron_hybrid(MegatronReading& reading) {
         setting.where,
         fmt::format("{}: modules of multi-token prediction of a hybrid model, which mirfak leaves out", setting.name));
   }
-  for (const MegatronOptions::Names& names :
-       {MegatronOptions::Names{"mamba-state-dim"}, MegatronOptions::Names{"mamba-head-dim"},
-        MegatronOptions::Names{"mamba-num-heads"}, MegatronOptions::Names{"mamba-num-groups"},
-        MegatronOptions::Names{"is-hybrid-model"}, MegatronOptions::Names{"spec"}}) {
-    if (const Setting* size = options.said(names)) reading.draft.use(*size, "the blocks of the model");
-  }
+  options.use_each(
+      {"mamba-state-dim", "mamba-head-dim", "mamba-num-heads", "mamba-num-groups", "is-hybrid-model", "spec"},
+      "the blocks of the model");
   reading.layers = static_cast<std::int64_t>(blocks.size()) - 2;
   compare_parts(reading, setting);
   reading.draft.take(setting, "model", model_of(reading, "hybrid", hybrid_sizes(reading), std::move(blocks)),
                      "a model of blocks");
   const auto parts = static_cast<std::int64_t>(split.size());
   if (parts == 1) return;
-  Value list;
-  list.kind = Value::Kind::sequence;
-  for (const int layers : split) list.items.push_back(scalar_value(std::to_string(layers), setting.where));
-  reading.draft.take(setting, "strategy.layer_split", std::move(list));
+  reading.draft.take(setting, "strategy.layer_split", list_value(split, setting.where));
   reading.draft.take(setting, "strategy.virtual_pipeline",
                      std::to_string(std::max<std::int64_t>(1, parts / reading.pipeline)));
 }
@@ -176,12 +170,8 @@ void read_megatron_encoder_decoder(MegatronReading& reading) {
   }
   reading.draft.assume("model", model_of(reading, "t5", std::move(sizes), std::move(blocks)),
                        "T5 as Megatron-LM has it: a model of blocks");
-  if (const Setting* setting = options.said(lengths)) reading.draft.use(*setting, "tokens of the decoder");
-  for (const MegatronOptions::Names& names :
-       {MegatronOptions::Names{"encoder-num-layers"}, MegatronOptions::Names{"decoder-num-layers"},
-        MegatronOptions::Names{"num-layers"}}) {
-    if (const Setting* setting = options.said(names)) reading.draft.use(*setting, "layers of the model");
-  }
+  options.use_each(lengths, "tokens of the decoder");
+  options.use_each({"encoder-num-layers", "decoder-num-layers", "num-layers"}, "layers of the model");
 }
 
 }  // namespace mirfak

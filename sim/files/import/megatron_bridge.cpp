@@ -10,10 +10,12 @@
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -151,19 +153,6 @@ void add_precision(std::vector<Setting>& settings, const PerformanceChoice& choi
   }
 }
 
-// Returns the recipe that overrides belong to, by the name of the file.
-std::string model_of_name(const std::string& file, const Value& recipes) {
-  const std::string name = std::filesystem::path(file).filename().string();
-  std::string best;
-  std::string longest;
-  for (const Value::Field& field : recipes.fields) {
-    if (name.find(field.key) == std::string::npos || field.key.size() < longest.size()) continue;
-    longest = field.key;
-    best = field.value.scalar;
-  }
-  return best;
-}
-
 }  // namespace
 
 ImportDraft import_megatron_bridge(std::vector<Setting> settings, const Location& where, const ImportContext& context,
@@ -181,31 +170,22 @@ ImportDraft import_megatron_bridge(std::vector<Setting> settings, const Location
   return draft;
 }
 
-bool is_megatron_bridge_yaml(const ImportFile& file) {
-  const bool may = file.text.find("ConfigContainer") != std::string::npos ||
-                   file.text.find("perf_matrix:") != std::string::npos || file.text.find("model:") != std::string::npos;
-  if (!may) return false;
-  try {
-    const Value root = parse_yaml(file.text, file.name);
-    if (root.kind != Value::Kind::mapping) return false;
-    if (root.find("ConfigContainer") != nullptr || root.find("perf_matrix") != nullptr) return true;
-    const Value* target = root.find("_target_");
-    if (target != nullptr && target->scalar.find("ConfigContainer") != std::string::npos) return true;
-    // Overrides have sections of a ConfigContainer, none of which a scenario or NeMo 1.x has.
-    const auto is_section = [&](std::string_view key) {
-      const Value* found = root.find(key);
-      return found != nullptr && found->kind == Value::Kind::mapping;
-    };
-    const int sections = static_cast<int>(is_section("train")) + static_cast<int>(is_section("model")) +
-                         static_cast<int>(is_section("optimizer")) + static_cast<int>(is_section("checkpoint")) +
-                         static_cast<int>(is_section("scheduler")) + static_cast<int>(is_section("logger"));
-    return sections >= 3 && root.find("trainer") == nullptr && root.find("cluster") == nullptr;
-  } catch (const Error&) {
-    return false;
-  }
+static bool is_megatron_bridge_yaml(const ImportFile& file) {
+  const std::optional<Value> root = mapping_mentioning(file, {"ConfigContainer", "perf_matrix:", "model:"});
+  if (!root) return false;
+  if (has_key_of(*root, {"ConfigContainer", "perf_matrix"})) return true;
+  if (text_under(*root, "_target_").find("ConfigContainer") != std::string::npos) return true;
+  // Overrides have sections of a ConfigContainer, none of which a scenario or NeMo 1.x has.
+  constexpr std::array<std::string_view, 6> names = {"train",      "model",     "optimizer",
+                                                     "checkpoint", "scheduler", "logger"};
+  const auto sections = std::count_if(names.begin(), names.end(),
+                                      [&](std::string_view name) { return mapping_under(*root, name) != nullptr; });
+  return sections >= 3 && !has_key_of(*root, {"trainer", "cluster"});
 }
 
-ImportDraft read_megatron_bridge_yaml(std::span<const ImportFile> files, const ImportContext& context) {
+// Reads a ConfigContainer in YAML: a resolved one, overrides of a recipe, or the matrix of performance settings
+// (perf_matrix), in which ImportContext::launch chooses the entry.
+static ImportDraft read_megatron_bridge_yaml(std::span<const ImportFile> files, const ImportContext& context) {
   const ImportFile& file = files.front();
   const ProgramFacts facts(context.sources, "megatron-bridge");
   const Value root = parse_yaml(file.text, file.name);
@@ -223,7 +203,11 @@ ImportDraft read_megatron_bridge_yaml(std::span<const ImportFile> files, const I
   const bool complete = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name == "model.num_layers" && setting.value.kind == Value::Kind::scalar;
   });
-  const std::string model = complete ? "" : model_of_name(file.name, facts.section("recipes"));
+  const std::string name = std::filesystem::path(file.name).filename().string();
+  const std::string model =
+      complete ? "" : text_under_longest(facts.section("recipes"), [&](const std::string& recipe) {
+        return name.find(recipe) != std::string::npos;
+      });
   ImportContext inside = context;
   if (choice && !inside.gpus) inside.gpus = choice->gpus;
   ImportDraft draft = import_megatron_bridge(std::move(settings), {file.name, 1, 1}, inside, model,
@@ -243,5 +227,9 @@ ImportDraft read_megatron_bridge_yaml(std::span<const ImportFile> files, const I
   }
   return draft;
 }
+
+const ImportFormat kMegatronBridgeYaml = {
+    "megatron-bridge-yaml", "Megatron-Bridge's ConfigContainer: resolved, overrides of a recipe, or perf_matrix",
+    is_megatron_bridge_yaml, read_megatron_bridge_yaml};
 
 }  // namespace mirfak

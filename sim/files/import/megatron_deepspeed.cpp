@@ -56,10 +56,9 @@ ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const Megat
   read_megatron_settings(draft, run, context);
   const Setting* config = draft.find("--deepspeed-config");
   if (json != files.end()) {
-    const ProgramFacts facts(context.sources, "deepspeed");
-    DeepSpeedReader(draft, facts, context, std::string(kJsonPrefix), "the command line").read();
+    read_deepspeed(draft, context, std::string(kJsonPrefix), "the command line");
     if (config != nullptr) draft.use(*config, "read, too");
-    choose_framework(draft, facts);
+    choose_framework(draft, ProgramFacts(context.sources, "deepspeed"));
   } else if (config != nullptr) {
     draft.obstruct(config->where, "the stage of ZeRO and its offload stand in this file: give it, too");
   }
@@ -74,7 +73,7 @@ bool is_megatron_deepspeed(const ImportFile& file) {
          file.text.find("\n--deepspeed\n") != std::string::npos;
 }
 
-ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const ImportContext& context) {
   const ImportFile& file = files.front();
   const std::size_t start = json_start(file.text);
   std::vector<ImportFile> beside(files.begin() + 1, files.end());
@@ -82,5 +81,10 @@ ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const Imp
   return import_megatron_deepspeed(settings_of_arguments(words_of_text(file.text.substr(0, start), file.name)),
                                    {"pretrain_gpt.py", {file.name, 1, 1}}, beside, context);
 }
+
+const ImportFormat kMegatronDeepSpeed = {
+    "megatron-deepspeed",
+    "Megatron-DeepSpeed's arguments ('--deepspeed' among them), with their JSON after them or in a file of its own",
+    is_megatron_deepspeed, read_megatron_deepspeed};
 
 }  // namespace mirfak

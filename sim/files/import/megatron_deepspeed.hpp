@@ -10,11 +10,6 @@ namespace mirfak {
 // Megatron-DeepSpeed's arguments with the DeepSpeed JSON that they name: after the arguments in the same text, as
 // mirfak writes it, or among the files. A missing JSON is an obstacle.
 bool is_megatron_deepspeed(const ImportFile& file);
-ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const ImportContext& context);
-inline constexpr ImportFormat kMegatronDeepSpeed = {
-    "megatron-deepspeed",
-    "Megatron-DeepSpeed's arguments ('--deepspeed' among them), with their JSON after them or in a file of its own",
-    is_megatron_deepspeed, read_megatron_deepspeed};
 
 // Reads Megatron-DeepSpeed's arguments from settings of a script or a command line; `files`: the files next to it.
 ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const MegatronRun& run,

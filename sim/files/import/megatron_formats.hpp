@@ -6,11 +6,6 @@
 
 namespace mirfak {
 
-// Formats that hold Megatron-LM's arguments.
-extern const ImportFormat kMegatronArguments;  // words "--micro-batch-size 2", any number of them in a line
-extern const ImportFormat kMegatronTest;       // YAML: MODEL_ARGS, ENV_VARS (functional tests, the MoE zoo)
-extern const ImportFormat kMegatronYaml;       // the file of --yaml-cfg: language_model, model_parallel
-
 // Reads a file of --yaml-cfg; `others`: settings that are read with it, or stay open.
 ImportDraft import_megatron_yaml(const ImportFile& file, std::vector<Setting> others, const ImportContext& context);
 

@@ -16,7 +16,7 @@ bool gated(MegatronReading& reading) { return reading.options.flag({"swiglu", "g
 
 // Reads a size that a model cannot be without.
 std::int64_t required_size(MegatronReading& reading, std::string_view name) {
-  if (reading.options.said(reading.table.entry(name).names()) == nullptr) {
+  if (reading.options.said(reading.options.entry(name).names()) == nullptr) {
     reading.draft.obstruct(reading.run.where,
                            fmt::format("{} is not said: it stands in a checkpoint or in Python", name));
   }
@@ -49,7 +49,7 @@ void read_key_value_heads(MegatronReading& reading) {
     return;
   }
   if (options.flag({"group-query-attention"}) != nullptr) {
-    reading.table.read("group-query-attention");
+    reading.options.read("group-query-attention");
     reading.kv_heads = reading.count("num-query-groups");
   } else if (const Setting* groups = options.said({"num-query-groups"})) {
     reading.draft.leave(*groups, "without --group-query-attention every head has keys and values of its own");
@@ -58,21 +58,15 @@ void read_key_value_heads(MegatronReading& reading) {
 
 void read_latent_attention(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
-  reading.table.read_part("latent");
+  reading.options.read_part("latent");
   const std::int64_t position = reading.number_under("model.latent_attention.position_dim");
   const std::int64_t content = options.count({"qk-head-dim"}).value_or(128);
   reading.head_dim = content + position;
   const std::string sum = fmt::format("{} of content and {} of position", content, position);
-  if (const Setting* said = options.said({"qk-head-dim"})) {
-    reading.draft.take(*said, "model.head_dim", std::to_string(reading.head_dim), sum);
-  } else {
-    reading.draft.assume("model.head_dim", std::to_string(reading.head_dim), sum);
-  }
+  options.put(options.said({"qk-head-dim"}), "model.head_dim", std::to_string(reading.head_dim), sum, sum);
   reading.kv_heads = reading.heads;
-  for (const std::string_view name : {"kv-channels", "group-query-attention", "num-query-groups"}) {
-    if (const Setting* other = options.said({name}))
-      reading.draft.leave(*other, "latent attention has sizes of its own");
-  }
+  options.leave_each({"kv-channels", "group-query-attention", "num-query-groups"},
+                     "latent attention has sizes of its own");
   if (const Setting* norms = options.flag({"qk-layernorm"}))
     reading.draft.use(*norms, "latent attention has these norms");
 }
@@ -132,9 +126,9 @@ void read_attention(MegatronReading& reading) {
     read_key_value_heads(reading);
     const std::int64_t even = reading.heads > 0 ? reading.hidden / reading.heads : 0;
     if (even > 0) reading.head_dim = reading.count("kv-channels", even, "the hidden size over the heads");
-    reading.table.read("qk-layernorm");
+    reading.options.read("qk-layernorm");
   }
-  reading.table.read("softmax-type");
+  reading.options.read("softmax-type");
   const std::vector<std::string> window = options.words({"window-size"});
   if (window.empty()) return;
   const Setting& setting = *options.said({"window-size"});
@@ -149,7 +143,7 @@ void read_attention(MegatronReading& reading) {
 void read_dropout(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   const double hidden = options.number({"hidden-dropout"}).value_or(0.1);
-  const std::string text = reading.table.read("hidden-dropout");
+  const std::string text = reading.options.read("hidden-dropout");
   const Setting* attention = options.said({"attention-dropout"});
   if (attention == nullptr) return;
   const bool same = options.number({"attention-dropout"}).value_or(0.1) == hidden;
@@ -218,10 +212,10 @@ void read_experts(MegatronReading& reading) {
   draft.take(setting, "model.experts.count", std::to_string(count));
   reading.count("moe-router-topk", reading.deepspeed ? 1 : 2);
   reading.count("moe-ffn-hidden-size", reading.ffn);
-  reading.table.read("moe-shared-expert-intermediate-size");
-  reading.table.read_part("experts");
+  reading.options.read("moe-shared-expert-intermediate-size");
+  reading.options.read_part("experts");
   read_expert_layers(reading);
-  if (reading.deepspeed) reading.table.read("expert-interval");
+  if (reading.deepspeed) reading.options.read("expert-interval");
 }
 
 // Returns the tokens of the vocabulary before padding, and the reason.
@@ -246,9 +240,8 @@ std::pair<std::int64_t, std::string> tokens_of(MegatronReading& reading) {
   if (out.first == 0) out = known("types", is(type));
   if (out.first == 0 && word_pieces) out = known("types", is("BertWordPieceCase"));
   if (out.first == 0) out = known("types", is("GPT2BPETokenizer"));
-  for (const std::string_view name : {"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"}) {
-    if (const Setting* setting = options.said({name})) reading.draft.use(*setting, "the size of the vocabulary");
-  }
+  options.use_each({"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"},
+                   "the size of the vocabulary");
   return out;
 }
 
@@ -257,12 +250,10 @@ void read_vocabulary(MegatronReading& reading) {
   const Setting* padding = options.said({"make-vocab-size-divisible-by"});
   if (const auto padded = options.count({"padded-vocab-size"})) {
     reading.vocab = *padded;
-    reading.table.read("padded-vocab-size");
-    for (const std::string_view name :
-         {"vocab-size", "vocab-file", "tokenizer-type", "tokenizer-model", "make-vocab-size-divisible-by"}) {
-      if (const Setting* other = options.said({name})) reading.draft.leave(*other, "--padded-vocab-size says it");
-    }
-    return;
+    reading.options.read("padded-vocab-size");
+    return options.leave_each(
+        {"vocab-size", "vocab-file", "tokenizer-type", "tokenizer-model", "make-vocab-size-divisible-by"},
+        "--padded-vocab-size says it");
   }
   const std::int64_t multiple = options.count({"make-vocab-size-divisible-by"}).value_or(128) * reading.tensor;
   if (multiple < 1) fail_input(padding->where, "--make-vocab-size-divisible-by: expected a number from 1");
@@ -277,11 +268,8 @@ void read_vocabulary(MegatronReading& reading) {
     const std::string how =
         fmt::format("{}in whole {}s", one_more ? "one more for the end of a document, " : "", multiple);
     reading.draft.take(*options.said({"vocab-size"}), "model.vocab", std::to_string(reading.vocab), how);
-    if (const Setting* type = options.said({"tokenizer-type"})) reading.draft.use(*type, "--vocab-size says how large");
-    for (const std::string_view name : {"vocab-file", "tokenizer-model"}) {
-      if (const Setting* other = options.said({name})) reading.draft.leave(*other, "--vocab-size says how large");
-    }
-    return;
+    options.use_each({"tokenizer-type"}, "--vocab-size says how large");
+    return options.leave_each({"vocab-file", "tokenizer-model"}, "--vocab-size says how large");
   }
   const auto [tokens, why] = tokens_of(reading);
   reading.vocab = padded(tokens);
@@ -303,7 +291,7 @@ void read_lengths(MegatronReading& reading) {
   } else {
     reading.draft.obstruct(reading.run.where, "seq-length is not said");
   }
-  reading.table.read("max-position-embeddings");
+  reading.options.read("max-position-embeddings");
 }
 
 void describe_bert(MegatronReading& reading) {
@@ -320,7 +308,7 @@ void read_megatron_model(MegatronReading& reading) {
   read_sizes(reading);
   read_ffn(reading);
   read_attention(reading);
-  reading.table.read_part("parts");
+  reading.options.read_part("parts");
   read_dropout(reading);
   read_vocabulary(reading);
   read_lengths(reading);

@@ -1,13 +1,13 @@
 #include "import/megatron_options.hpp"
 
 #include "base/text.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -20,21 +20,6 @@ std::string without_quotes(std::string_view text) {
     text = text.substr(1, text.size() - 2);
   }
   return std::string(text);
-}
-
-bool says_no(const Value& value) {
-  if (value.kind != Value::Kind::scalar) return false;
-  const std::string& word = value.scalar;
-  return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
-}
-
-std::optional<double> parsed(std::string word) {
-  std::erase(word, '_');
-  double out = 0;
-  const char* const end = word.data() + word.size();
-  const auto [behind, error] = std::from_chars(word.data(), end, out);
-  if (error != std::errc{} || behind != end || !std::isfinite(out)) return std::nullopt;
-  return out;
 }
 
 // True for paths and names, parts of which may be unknown without harm to the layout.
@@ -77,21 +62,31 @@ std::string word_of(const Value& value) {
   return out;
 }
 
-const Setting* MegatronOptions::said(const Names& names) {
+bool says_no(const Value& value) {
+  if (value.kind != Value::Kind::scalar) return false;
+  const std::string& word = value.scalar;
+  return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
+}
+
+const Setting* MegatronOptions::named(const Names& names) {
   std::vector<std::string> dashed;
   dashed.reserve(names.size());
   for (const std::string_view name : names) dashed.push_back(fmt::format("--{}", name));
-  const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
+  return draft().find_any({dashed.begin(), dashed.end()});
+}
+
+const Setting* MegatronOptions::said(const Names& names) {
+  const Setting* setting = named(names);
   if (setting == nullptr) return nullptr;
   if (!setting->missing.empty() && !is_path(setting->name)) {
-    draft_.doubt(*setting, fmt::format("its value is not known: it depends on {}", fmt::join(setting->missing, ", ")));
+    draft().doubt(*setting, fmt::format("its value is not known: it depends on {}", fmt::join(setting->missing, ", ")));
     for (const std::string& name : setting->missing) {
       if (std::find(missing_.begin(), missing_.end(), name) == missing_.end()) missing_.push_back(name);
     }
     return nullptr;
   }
   if (says_no(setting->value)) {
-    draft_.leave(*setting, "as if it were not said");
+    draft().leave(*setting, "as if it were not said");
     return nullptr;
   }
   return setting;
@@ -99,10 +94,7 @@ const Setting* MegatronOptions::said(const Names& names) {
 
 // Returns the setting of a flag. Unset words after the flag are no value of it.
 const Setting* MegatronOptions::flag(const Names& names) {
-  std::vector<std::string> dashed;
-  dashed.reserve(names.size());
-  for (const std::string_view name : names) dashed.push_back(fmt::format("--{}", name));
-  const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
+  const Setting* setting = named(names);
   if (setting != nullptr && setting->value.kind == Value::Kind::null) return setting;
   return said(names);
 }
@@ -118,7 +110,7 @@ std::optional<double> MegatronOptions::number(const Names& names) {
   if (setting == nullptr) return std::nullopt;
   const std::vector<std::string> words = words_of(setting->value);
   if (words.size() != 1) fail_value(*setting, "a number");
-  const std::optional<double> out = parsed(words.front());
+  const std::optional<double> out = number_of(words.front());
   if (!out) fail_value(*setting, "a number");
   return out;
 }
@@ -144,6 +136,24 @@ std::optional<OptionValue> MegatronOptions::value_of(const OptionEntry& entry) {
     out.word = all.empty() ? "" : all.front();
   }
   return out;
+}
+
+void MegatronOptions::put(const Setting* said, std::string_view key, const std::string& word, const std::string& reason,
+                          const std::string& unsaid) {
+  if (said != nullptr) return draft().take(*said, key, word, reason);
+  draft().assume(key, word, unsaid);
+}
+
+void MegatronOptions::use_each(const Names& names, const std::string& reason) {
+  for (const std::string_view name : names) {
+    if (const Setting* setting = said({name})) draft().use(*setting, reason);
+  }
+}
+
+void MegatronOptions::leave_each(const Names& names, const std::string& reason) {
+  for (const std::string_view name : names) {
+    if (const Setting* setting = said({name})) draft().leave(*setting, reason);
+  }
 }
 
 std::vector<std::string> MegatronOptions::words(const Names& names) {

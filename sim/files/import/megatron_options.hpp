@@ -13,9 +13,9 @@ namespace mirfak {
 // Megatron-LM's options by name ("micro-batch-size", without dashes), from a file of any format. Options that are
 // false, none or null count as not stated. An option whose value is not known (${TP}) is doubted, and `missing` lists
 // the names that would have to be known.
-class MegatronOptions : public OptionSource {
+class MegatronOptions : public OptionTable {
  public:
-  explicit MegatronOptions(ImportDraft& draft) : draft_(draft) {}
+  MegatronOptions(ImportDraft& draft, const OptionList& list) : OptionTable(draft, list, "--") {}
 
   using Names = std::vector<std::string_view>;
 
@@ -27,13 +27,20 @@ class MegatronOptions : public OptionSource {
   std::optional<double> number(const Names& names);
   std::vector<std::string> words(const Names& names);  // the words of a list in any notation
 
-  ImportDraft& draft() override { return draft_; }
-  std::optional<OptionValue> value_of(const OptionEntry& entry) override;
-  bool states(const OptionEntry& entry) override { return flag(entry.names()) != nullptr; }
+  // Sets a key to a word by an option, which is taken if it is stated, and assumed otherwise.
+  void put(const Setting* said, std::string_view key, const std::string& word, const std::string& reason,
+           const std::string& unsaid);
+  // Judge each of these options that is stated.
+  void use_each(const Names& names, const std::string& reason);
+  void leave_each(const Names& names, const std::string& reason);
+
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
-  ImportDraft& draft_;
+  std::optional<OptionValue> value_of(const OptionEntry& entry) override;
+  bool states(const OptionEntry& entry) override { return flag(entry.names()) != nullptr; }
+  const Setting* named(const Names& names);
+
   std::vector<std::string> missing_;
 };
 
@@ -42,5 +49,7 @@ class MegatronOptions : public OptionSource {
 std::vector<std::string> words_of(const Value& value);
 // Returns the words of a value joined by blanks.
 std::string word_of(const Value& value);
+// True for words by which an option revokes itself: false, null, None.
+bool says_no(const Value& value);
 
 }  // namespace mirfak

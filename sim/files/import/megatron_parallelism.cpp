@@ -12,14 +12,6 @@ namespace mirfak {
 
 namespace {
 
-Value list_value(const std::vector<int>& numbers, const Location& where) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = where;
-  for (const int number : numbers) out.items.push_back(scalar_value(std::to_string(number), where));
-  return out;
-}
-
 void read_context(MegatronReading& reading) {
   const Setting* ulysses = reading.options.said({"ds-sequence-parallel-size"});
   if (ulysses != nullptr && reading.options.count({"ds-sequence-parallel-size"}).value_or(1) > 1) {
@@ -29,7 +21,7 @@ void read_context(MegatronReading& reading) {
   }
   if (ulysses != nullptr) reading.draft.leave(*ulysses, "one rank");
   reading.context = reading.count("context-parallel-size");
-  reading.table.read("cp-comm-type");
+  reading.options.read("cp-comm-type");
 }
 
 // Sets chunks by --pipeline-model-parallel-layout.
@@ -122,7 +114,7 @@ void read_megatron_parallelism(MegatronReading& reading) {
   reading.pipeline = reading.count("pipeline-model-parallel-size");
   if (none != nullptr && reading.pipeline == 1) reading.draft.use(*none, "one pipeline stage");
   read_context(reading);
-  reading.table.read("micro-batch-size");
+  reading.options.read("micro-batch-size");
   for (const std::int64_t size : {reading.tensor, reading.pipeline, reading.context}) {
     if (size < 1) fail_input(reading.run.where, "a size of parallelism below 1");
   }
@@ -138,7 +130,7 @@ void read_megatron_pipeline(MegatronReading& reading) {
     if (layout != nullptr) reading.draft.leave(*layout, "only with pipeline stages");
     take_ends(reading, chunks);
   }
-  reading.table.read_part("pipeline");
+  reading.options.read_part("pipeline");
 }
 
 }  // namespace mirfak

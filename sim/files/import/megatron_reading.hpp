@@ -18,7 +18,6 @@ enum class MegatronProgram : std::uint8_t { gpt, bert, t5, hybrid };
 struct MegatronReading {
   ImportDraft& draft;
   MegatronOptions& options;
-  OptionTable table;
   const MegatronRun& run;
   const ProgramFacts& facts;
   std::optional<std::int64_t> gpus;  // total GPUs

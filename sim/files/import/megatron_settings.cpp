@@ -35,18 +35,12 @@ MegatronProgram program_of(MegatronReading& reading) {
   return named ? MegatronProgram::bert : MegatronProgram::gpt;
 }
 
-bool says_nothing_said(const Value& value) {
-  if (value.kind != Value::Kind::scalar) return false;
-  const std::string& word = value.scalar;
-  return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
-}
-
 // Leaves options that revoke themselves, then judges the others by the program's facts.
 void judge_the_rest(MegatronReading& reading) {
   ImportDraft& draft = reading.draft;
   for (const Setting* setting : draft.open()) {
     if (!setting->name.starts_with("--") || draft.latest(setting->name) != setting) continue;
-    if (!says_nothing_said(setting->value)) continue;
+    if (!says_no(setting->value)) continue;
     draft.leave(*setting, "as if it were not said");
   }
   reading.facts.judge_rest(draft, "--");
@@ -80,7 +74,7 @@ void read_named_model(MegatronReading& reading, const ImportContext& context) {
   const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
   reading.sequence = length.value_or(model.max_sequence);
   if (!length) return;
-  reading.table.read("seq-length");
+  reading.options.read("seq-length");
 }
 
 }  // namespace
@@ -92,10 +86,10 @@ std::string megatron_option_name(std::string_view name) {
   return out;
 }
 
-std::int64_t MegatronReading::count(std::string_view name) { return whole_number_of(table.read(name)).value_or(0); }
+std::int64_t MegatronReading::count(std::string_view name) { return whole_number_of(options.read(name)).value_or(0); }
 
 std::int64_t MegatronReading::count(std::string_view name, std::int64_t fallback, const std::string& why) {
-  return whole_number_of(table.read(name, std::to_string(fallback), why)).value_or(0);
+  return whole_number_of(options.read(name, std::to_string(fallback), why)).value_or(0);
 }
 
 std::int64_t MegatronReading::number_under(std::string_view key) const {
@@ -110,8 +104,8 @@ std::optional<std::int64_t> MegatronReading::replicas() const {
 void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "megatron");
   const OptionList& list = option_list(context.sources.folders.hardware, "megatron");
-  MegatronOptions options(draft);
-  MegatronReading reading{draft, options, OptionTable(list, options, "--"), run, facts, context.gpus};
+  MegatronOptions options(draft, list);
+  MegatronReading reading{draft, options, run, facts, context.gpus};
   if (!reading.gpus) reading.gpus = draft.machine.gpus();
   reading.program = program_of(reading);
   const Setting* deepspeed = reading.options.flag({"deepspeed"});

@@ -27,8 +27,7 @@ void read_dispatcher(MegatronReading& reading) {
     if (other != nullptr) draft.leave(*other, "only with --moe-token-dispatcher-type flex");
   }
   const std::string name = kind.starts_with("alltoall") ? "alltoall" : kind;
-  if (setting != nullptr) return draft.take(*setting, "strategy.expert_dispatcher", name);
-  draft.assume("strategy.expert_dispatcher", name, "the program's default");
+  options.put(setting, "strategy.expert_dispatcher", name, "", "the program's default");
 }
 
 // Judges options of experts for a model without experts, or with experts stated elsewhere.
@@ -43,31 +42,29 @@ void leave_experts(MegatronReading& reading, const MegatronOptions::Names& names
       draft.take(*options.said({"expert-tensor-parallel-size"}), "strategy.expert_tensor", std::to_string(*divided));
     }
   }
-  for (const std::string_view name :
-       {"expert-tensor-parallel-size", "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"}) {
-    const Setting* setting = options.said({name});
-    if (setting != nullptr && ranks == 1) draft.leave(*setting, "without experts");
-  }
+  if (ranks != 1) return;
+  options.leave_each({"expert-tensor-parallel-size", "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"},
+                     "without experts");
 }
 
 void read_expert_parallelism(MegatronReading& reading) {
   const MegatronOptions::Names names = {"expert-model-parallel-size", "moe-expert-parallel-size"};
   if (reading.experts == 0) return leave_experts(reading, names);
-  reading.table.read("expert-model-parallel-size");
+  reading.options.read("expert-model-parallel-size");
   const Setting* divided = reading.deepspeed ? reading.options.flag({"enable-expert-tensor-parallelism"}) : nullptr;
   if (divided != nullptr) reading.draft.use(*divided, "tensor ranks divide each expert");
   if (reading.deepspeed && divided == nullptr) {
     reading.count("expert-tensor-parallel-size", 1, "Megatron-DeepSpeed does not divide experts over tensor ranks");
   }
-  reading.table.read("expert-tensor-parallel-size");
+  reading.options.read("expert-tensor-parallel-size");
   read_dispatcher(reading);
-  reading.table.read("overlap-moe-expert-parallel-comm");
+  reading.options.read("overlap-moe-expert-parallel-comm");
 }
 
 void read_fsdp(MegatronReading& reading, const Setting& fsdp) {
   if (reading.options.said({"data-parallel-sharding-strategy"}) == nullptr)
     reading.draft.take(fsdp, "strategy.zero", "0", "--data-parallel-sharding-strategy is no_shard by default");
-  reading.table.read("data-parallel-sharding-strategy");
+  reading.options.read("data-parallel-sharding-strategy");
   if (const Setting* other = reading.options.flag({"use-distributed-optimizer"}))
     reading.draft.use(*other, "--data-parallel-sharding-strategy says more");
 }
@@ -76,10 +73,9 @@ void read_zero(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
   if (const Setting* fsdp = options.flag({"use-megatron-fsdp", "use-custom-fsdp"})) return read_fsdp(reading, *fsdp);
-  if (const Setting* strategy = options.said({"data-parallel-sharding-strategy"}))
-    draft.leave(*strategy, "without --use-megatron-fsdp");
+  options.leave_each({"data-parallel-sharding-strategy"}, "without --use-megatron-fsdp");
   const Setting* config = options.said({"deepspeed-config"});
-  reading.table.read("zero-stage");
+  reading.options.read("zero-stage");
   if (!word_under(draft, "strategy.zero").empty()) {
     if (config != nullptr) draft.use(*config, "--zero-stage says the stage");
     return;
@@ -137,12 +133,12 @@ void read_rank_order(MegatronReading& reading) {
 
 void read_megatron_strategy(MegatronReading& reading) {
   read_rank_order(reading);
-  reading.table.read_part("sequence");
+  reading.options.read_part("sequence");
   read_expert_parallelism(reading);
   read_zero(reading);
   read_instances(reading);
-  reading.table.read_part("overlaps");
-  reading.table.read_part("offload");
+  reading.options.read_part("overlaps");
+  reading.options.read_part("offload");
 }
 
 }  // namespace mirfak

@@ -12,21 +12,13 @@ namespace mirfak {
 
 namespace {
 
-Value words_value(const std::vector<std::string>& words, const Location& where) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = where;
-  for (const std::string& word : words) out.items.push_back(scalar_value(word, where));
-  return out;
-}
-
 // Returns the words of a list that the table knows, as mirfak's; `others`: the rest, joined.
 std::vector<std::string> known_words(const OptionEntry& entry, const Setting& setting, std::string& others) {
   std::vector<std::string> out;
   for (const std::string& word : words_of(setting.value)) {
-    const OptionMeaning* known = entry.meaning_of(word);
-    if (known != nullptr) out.push_back(known->word);
-    if (known == nullptr) others += (others.empty() ? "" : ", ") + word;
+    const std::optional<OptionMeaning> known = entry.meaning_of(word);
+    if (known) out.push_back(known->word);
+    if (!known) others += (others.empty() ? "" : ", ") + word;
   }
   return out;
 }
@@ -34,11 +26,12 @@ std::vector<std::string> known_words(const OptionEntry& entry, const Setting& se
 void read_selective(MegatronReading& reading) {
   const Setting* setting = reading.options.said({"recompute-modules"});
   if (setting == nullptr)
-    return reading.draft.assume("strategy.recompute_modules", words_value({"core_attn"}, {}), "the program's default");
+    return reading.draft.assume("strategy.recompute_modules", list_value<std::string>({"core_attn"}, {}),
+                                "the program's default");
   std::string others;
-  const std::vector<std::string> taken = known_words(reading.table.entry("recompute-modules"), *setting, others);
+  const std::vector<std::string> taken = known_words(reading.options.entry("recompute-modules"), *setting, others);
   if (!taken.empty())
-    reading.draft.take(*setting, "strategy.recompute_modules", words_value(taken, setting->value.where));
+    reading.draft.take(*setting, "strategy.recompute_modules", list_value(taken, setting->value.where));
   if (!others.empty())
     reading.draft.doubt(*setting, fmt::format("mirfak does not recompute {} by itself: it is left out", others));
 }
@@ -73,25 +66,20 @@ void read_full(MegatronReading& reading) {
     if (number != nullptr) reading.draft.use(*number, "each layer from its own input");
     return;
   }
-  if (setting != nullptr) reading.draft.take(*setting, "strategy.recompute_method", method);
-  if (setting == nullptr) reading.draft.assume("strategy.recompute_method", method, "the program's default");
-  if (number != nullptr) reading.draft.take(*number, "strategy.recompute_layers", std::to_string(layers));
-  if (number == nullptr)
-    reading.draft.assume("strategy.recompute_layers", std::to_string(layers), "the program's default");
+  options.put(setting, "strategy.recompute_method", method, "", "the program's default");
+  options.put(number, "strategy.recompute_layers", std::to_string(layers), "", "the program's default");
 }
 
 void leave_recomputation(MegatronReading& reading) {
-  for (const std::string_view name : {"recompute-method", "recompute-num-layers", "recompute-modules",
-                                      "checkpoint-num-layers", "activations-checkpoint-num-layers"}) {
-    if (const Setting* setting = reading.options.said({name}))
-      reading.draft.leave(*setting, "without --recompute-granularity");
-  }
+  reading.options.leave_each({"recompute-method", "recompute-num-layers", "recompute-modules", "checkpoint-num-layers",
+                              "activations-checkpoint-num-layers"},
+                             "without --recompute-granularity");
 }
 
 void read_recomputation(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
-  reading.table.read_part("kept inputs");
+  reading.options.read_part("kept inputs");
   const MegatronOptions::Names old = {"checkpoint-activations", "activations-checkpoint-method"};
   const Setting* setting = options.said({"recompute-granularity", "activations-checkpoint-granularity"});
   std::string granularity = setting == nullptr ? "" : word_of(setting->value);
@@ -110,23 +98,20 @@ void read_recomputation(MegatronReading& reading) {
   }
   draft.take(*setting, "strategy.recompute", "selective");
   if (granularity == "experts")
-    return draft.take(*setting, "strategy.recompute_modules", words_value({"moe"}, setting->where));
+    return draft.take(*setting, "strategy.recompute_modules", list_value<std::string>({"moe"}, setting->where));
   if (const Setting* flag = options.flag({"recompute-activations"})) draft.use(*flag, "selective");
   read_selective(reading);
 }
 
 void read_narrow(MegatronReading& reading) {
   ImportDraft& draft = reading.draft;
-  reading.table.read_part("four bits");
+  reading.options.read_part("four bits");
   const Setting* eight = reading.options.said({"fp8-format", "fp8-hybrid", "fp8-e4m3"});
   const Setting* recipe = reading.options.said({"fp8-recipe"});
-  if (eight == nullptr) {
-    if (recipe != nullptr) draft.leave(*recipe, "without --fp8-format");
-    return;
-  }
-  const OptionMeaning* known =
-      reading.table.entry("fp8-recipe").meaning_of(recipe == nullptr ? "delayed" : word_of(recipe->value));
-  if (known == nullptr) return draft.doubt(*recipe, "a recipe that mirfak does not know");
+  if (eight == nullptr) return reading.options.leave_each({"fp8-recipe"}, "without --fp8-format");
+  const std::optional<OptionMeaning> known =
+      reading.options.entry("fp8-recipe").meaning_of(recipe == nullptr ? "delayed" : word_of(recipe->value));
+  if (!known) return draft.doubt(*recipe, "a recipe that mirfak does not know");
   draft.take(*eight, "training.precision", known->word, recipe == nullptr ? "the recipe by default: delayed" : "");
   if (recipe != nullptr) draft.take(*recipe, "training.precision", known->word);
 }
@@ -149,11 +134,11 @@ void read_gradients(MegatronReading& reading, std::string_view precision) {
 }
 
 void read_precision(MegatronReading& reading) {
-  reading.table.read_part("precision");
+  reading.options.read_part("precision");
   const std::string precision = word_under(reading.draft, "training.precision");
   read_narrow(reading);
   read_gradients(reading, precision);
-  reading.table.read_part("kept layers");
+  reading.options.read_part("kept layers");
 }
 
 // Reads layers in CUDA graphs, by the names of their modules.
@@ -173,12 +158,12 @@ void read_graphs(MegatronReading& reading) {
   }
   std::string others;
   std::vector<std::string> parts;
-  if (modules != nullptr) parts = known_words(reading.table.entry("cuda-graph-modules"), *modules, others);
+  if (modules != nullptr) parts = known_words(reading.options.entry("cuda-graph-modules"), *modules, others);
   if (kind == "full_iteration") parts = {"full"};
   if (parts.empty()) parts = {"layer"};
   const bool whole = parts.front() == "full";
   draft.take(*setting, "training.cuda_graphs",
-             whole ? scalar_value("full", setting->where) : words_value(parts, setting->where));
+             whole ? scalar_value("full", setting->where) : list_value(parts, setting->where));
   if (modules == nullptr) return;
   draft.use(*modules, "in training.cuda_graphs");
   if (!others.empty()) draft.doubt(*modules, fmt::format("{} is taken with the rest of its layer", others));
@@ -191,7 +176,7 @@ void read_batch(MegatronReading& reading) {
   const auto batch = options.count({"global-batch-size"});
   const Setting* schedule = options.said({"step-batch-size-schedule"});
   const Setting* ramp = options.said({"rampup-batch-size"});
-  reading.table.read("global-batch-size");
+  reading.options.read("global-batch-size");
   if (ramp != nullptr) draft.use(*ramp, "iterations are those of the full batch, after the growth");
   if (schedule != nullptr) {
     const std::string text = word_of(schedule->value);
@@ -218,7 +203,7 @@ void read_megatron_training(MegatronReading& reading) {
   read_batch(reading);
   read_precision(reading);
   read_graphs(reading);
-  reading.table.read_part("optimizer");
+  reading.options.read_part("optimizer");
   read_recomputation(reading);
 }
 
@@ -237,7 +222,7 @@ void read_megatron_framework(MegatronReading& reading) {
   Value fusion;
   fusion.kind = Value::Kind::mapping;
   const auto put = [&](const std::string& key, const std::string& text) {
-    fusion.fields.push_back({key, text == "[]" ? words_value({}, {}) : scalar_value(text, {})});
+    fusion.fields.push_back({key, text == "[]" ? list_value<std::string>({}, {}) : scalar_value(text, {})});
   };
   const Setting* local = options.said({"transformer-impl"});
   const Setting* spec = options.said({"spec"});
@@ -250,10 +235,9 @@ void read_megatron_framework(MegatronReading& reading) {
   if (core && by_torch) put("norms", "separate");
   if (core && options.flag({"cross-entropy-loss-fusion"}) != nullptr) put("cross_entropy", "true");
   if (core && options.flag({"no-gradient-accumulation-fusion"}) != nullptr) put("gradient_accumulation", "false");
-  for (const std::string_view part : {"transformer-impl", "spec", "attention-backend", "cross-entropy-loss-fusion",
-                                      "no-gradient-accumulation-fusion", "use-megatron-fsdp"}) {
-    if (const Setting* setting = options.said({part})) reading.draft.use(*setting, "training.framework");
-  }
+  options.use_each({"transformer-impl", "spec", "attention-backend", "cross-entropy-loss-fusion",
+                    "no-gradient-accumulation-fusion", "use-megatron-fsdp"},
+                   "training.framework");
   if (fusion.fields.empty()) return reading.draft.assume("training.framework", name, reason);
   Value framework;
   framework.kind = Value::Kind::mapping;

@@ -1,4 +1,4 @@
-#include "import/nemo.hpp"
+#include "import/import_formats.hpp"
 
 #include "base/yaml.hpp"
 #include "import/interpolation.hpp"
@@ -94,8 +94,8 @@ std::optional<Location> name_mamba_layers(std::vector<Setting>& settings) {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name, const Value& defaults) {
-  OptionReader options(draft, defaults, "NeMo");
+std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name) {
+  OptionReader options(draft, "NeMo");
   const Option option = options.option(name);
   if (option.setting == nullptr) return std::nullopt;
   const std::int64_t value = options.integer(option, 1, 1 << 20);
@@ -104,25 +104,15 @@ std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name, cons
 }
 
 void read_machine(ImportDraft& draft) {
-  draft.machine.nodes = number_of(draft, "trainer.num_nodes", {});
-  draft.machine.gpus_per_node = number_of(draft, "trainer.devices", {});
+  draft.machine.nodes = number_of(draft, "trainer.num_nodes");
+  draft.machine.gpus_per_node = number_of(draft, "trainer.devices");
   draft.machine.said_by = "trainer.num_nodes and trainer.devices";
 }
 
-}  // namespace
-
 bool is_nemo_yaml(const ImportFile& file) {
-  if (file.text.find("trainer:") == std::string::npos) return false;
-  try {
-    const Value root = parse_yaml(file.text, file.name);
-    if (root.kind != Value::Kind::mapping) return false;
-    const Value* trainer = root.find("trainer");
-    const Value* model = root.find("model");
-    return trainer != nullptr && trainer->kind == Value::Kind::mapping && trainer->find("devices") != nullptr &&
-           model != nullptr && model->kind == Value::Kind::mapping;
-  } catch (const Error&) {
-    return false;
-  }
+  const std::optional<Value> root = mapping_mentioning(file, {"trainer:"});
+  const Value* trainer = root ? mapping_under(*root, "trainer") : nullptr;
+  return trainer != nullptr && trainer->find("devices") != nullptr && mapping_under(*root, "model") != nullptr;
 }
 
 ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContext& context) {
@@ -160,5 +150,11 @@ ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContex
   read_megatron_settings(draft, {program, {file.name, 1, 1}}, context);
   return draft;
 }
+
+}  // namespace
+
+// YAML of NeMo 1.x, as NeMo-Framework-Launcher has it: trainer, exp_manager and model, with OmegaConf's references.
+const ImportFormat kNemoYaml = {"nemo-yaml", "YAML of NeMo 1.x and its launcher: trainer, model, exp_manager",
+                                is_nemo_yaml, read_nemo_yaml};
 
 }  // namespace mirfak

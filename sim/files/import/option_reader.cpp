@@ -3,13 +3,12 @@
 #include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
-#include "import/option_table.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -17,23 +16,11 @@ namespace mirfak {
 
 namespace {
 
+const OptionList kNoOptions;
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
-// Parses numbers as Python and YAML write them: 1_000, 1e6, +3.
-std::optional<double> number_of_text(std::string_view text) {
-  std::string digits;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool between = text[i] == '_' && i > 0 && i + 1 < text.size();
-    if (!between) digits += text[i];
-  }
-  if (digits.starts_with('+')) digits.erase(0, 1);
-  double out = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(out)) return std::nullopt;
   return out;
 }
 
@@ -66,29 +53,85 @@ bool Option::is_none() const {
   return value.scalar.empty() || (!value.quoted && (value.scalar == "None" || value.scalar == "null"));
 }
 
-OptionReader::OptionReader(ImportDraft& draft, const Value& defaults, std::string program, std::string prefix)
-    : draft_(draft), defaults_(settings_of(defaults)), program_(std::move(program)), prefix_(std::move(prefix)) {}
+OptionReader::OptionReader(ImportDraft& draft, std::string program)
+    : OptionReader(draft, kNoOptions, std::move(program)) {}
+
+OptionReader::OptionReader(ImportDraft& draft, const OptionList& list, std::string program, std::string prefix)
+    : OptionTable(draft, list), program_(std::move(program)), prefix_(std::move(prefix)) {}
+
+void OptionReader::replace_defaults(const Value& defaults) { defaults_ = settings_of(defaults); }
 
 Option OptionReader::option(std::string_view name) {
-  Option out;
-  out.name = name;
-  out.setting = draft_.find(prefix_.empty() ? std::string(name) : prefix_ + out.name);
-  if (out.setting != nullptr) {
-    out.value = out.setting->value;
-    return out;
+  const OptionEntry* entry = list().find(name);
+  if (entry != nullptr) return option_of(*entry);
+  OptionEntry unlisted;
+  unlisted.name = name;
+  return option_of(unlisted);
+}
+
+Option OptionReader::option_of(const OptionEntry& entry) {
+  Option out{entry.name, nullptr, entry.unsaid};
+  for (const std::string_view name : entry.names()) {
+    const Setting* setting = draft().find(prefix_ + std::string(name));
+    if (setting != nullptr) return {std::string(name), setting, setting->value};
   }
-  const auto at =
-      std::find_if(defaults_.begin(), defaults_.end(), [&](const Setting& entry) { return entry.name == name; });
-  if (at != defaults_.end()) out.value = at->value;
+  for (const Setting& other : defaults_) {
+    if (other.name == entry.name) out.value = other.value;
+  }
   return out;
 }
 
-Option OptionReader::option_of(const std::vector<std::string_view>& names) {
-  for (const std::string_view name : names) {
-    Option found = option(name);
-    if (found.setting != nullptr) return found;
+std::optional<OptionValue> OptionReader::value_of(const OptionEntry& entry) {
+  using Form = OptionEntry::Form;
+  const Option option = option_of(entry);
+  if (option.setting == nullptr && option.value.kind == Value::Kind::null) return std::nullopt;
+  if (entry.form == Form::flag) return OptionValue{option.setting, flag(option) ? "true" : "false"};
+  if (entry.form == Form::count) return OptionValue{option.setting, std::to_string(integer(option, entry))};
+  if (entry.form == Form::number) {
+    const auto [least, most] = entry.range.value_or(std::pair(-1e15, 1e15));
+    return OptionValue{option.setting, fmt::format("{}", number(option, least, most))};
   }
-  return option(names.front());
+  const bool none = option.is_none() && !entry.words.empty() && entry.words.front().first.empty();
+  if (none) return OptionValue{option.setting, ""};
+  const std::string said = word(option);
+  const bool known =
+      std::any_of(entry.words.begin(), entry.words.end(), [&](const auto& one) { return one.first == said; });
+  if (!known && !entry.otherwise && !entry.takes.empty()) word(option, entry.takes);
+  return OptionValue{option.setting, said};
+}
+
+bool OptionReader::states(const OptionEntry& entry) {
+  const Option option = option_of(entry);
+  return entry.form == OptionEntry::Form::flag ? flag(option) : !option.is_none();
+}
+
+void OptionReader::give(const OptionEntry& entry, const OptionValue& value, std::string_view key,
+                        const OptionMeaning& meaning) {
+  const Option option = option_of(entry);
+  const std::string reason = meaning.verdict == OptionVerdict::take ? meaning.reason : "";
+  if (meaning.word.empty() || key != entry.key || !entry.agrees) {
+    if (value.setting != nullptr) return OptionTable::give(entry, value, key, meaning);
+    if (!meaning.word.empty()) put(option, key, meaning.word, reason);
+    return;
+  }
+  put_agreeing(option, key, meaning.word, reason);
+  if (meaning.verdict == OptionVerdict::doubt) doubt(option, meaning.reason);
+}
+
+void OptionReader::put_agreeing(const Option& option, std::string_view key, const std::string& word,
+                                const std::string& reason) {
+  const std::string before = around_.empty() ? "" : said(key);
+  if (before.empty()) return put(option, key, word, reason);
+  if (option.setting == nullptr) return;
+  if (before != word) fail(option, fmt::format("auto, or what {} says ({}: {})", around_, key, before));
+  use(option, fmt::format("as {} says", around_));
+}
+
+void OptionReader::judge_part(std::string_view part, OptionVerdict verdict, const std::string& reason) {
+  for (const OptionEntry& entry : list().entries()) {
+    const Setting* setting = entry.part == part ? option_of(entry).setting : nullptr;
+    if (setting != nullptr) OptionTable::give(entry, {setting, ""}, "", {"", verdict, reason});
+  }
 }
 
 void OptionReader::fail(const Option& option, const std::string& expected, const std::string& hint) const {
@@ -116,7 +159,7 @@ std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, s
   require_known(option);
   const std::string range = fmt::format("a whole number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
-  const std::optional<double> read = number_of_text(option.value.scalar);
+  const std::optional<double> read = number_of(option.value.scalar);
   const bool fits = read && *read == std::floor(*read) && *read >= static_cast<double>(minimum) &&
                     *read <= static_cast<double>(maximum);
   if (!fits) fail(option, range);
@@ -127,9 +170,14 @@ double OptionReader::number(const Option& option, double minimum, double maximum
   require_known(option);
   const std::string range = fmt::format("a number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
-  const std::optional<double> read = number_of_text(option.value.scalar);
+  const std::optional<double> read = number_of(option.value.scalar);
   if (!read || *read < minimum || *read > maximum) fail(option, range);
   return *read;
+}
+
+std::int64_t OptionReader::integer(const Option& option, const OptionEntry& entry) const {
+  const auto [least, most] = entry.range.value_or(std::pair(-1e15, 1e15));
+  return integer(option, static_cast<std::int64_t>(least), static_cast<std::int64_t>(most));
 }
 
 bool OptionReader::flag(const Option& option) const {
@@ -147,23 +195,20 @@ std::string OptionReader::word(const Option& option) const {
   return option.value.scalar;
 }
 
-std::string OptionReader::word(const Option& option, const std::vector<std::string_view>& words) const {
+std::string OptionReader::word(const Option& option, const std::vector<std::string>& words) const {
   std::string found = word(option);
   if (std::find(words.begin(), words.end(), found) != words.end()) return found;
-  const std::vector<std::string> all(words.begin(), words.end());
-  fail(option, join_or(all));
+  fail(option, join_or(words));
 }
 
-std::string OptionReader::said(std::string_view key) const { return word_under(draft_, key); }
-
 void OptionReader::put(const Option& option, std::string_view key, Value value, const std::string& reason) {
-  if (option.setting != nullptr) return draft_.take(*option.setting, key, std::move(value), reason);
+  if (option.setting != nullptr) return draft().take(*option.setting, key, std::move(value), reason);
   const std::string nothing = fmt::format("{} is not said", option.name);
   const std::string by_default = option.is_none() ? nothing
                                                   : fmt::format("{}'s default: {}: {}", program_, option.name,
                                                                 excerpt(emit_flow_yaml(option.value)));
   value.where = value.key_where = {};
-  draft_.assume(key, std::move(value), reason.empty() ? by_default : by_default + "; " + reason);
+  draft().assume(key, std::move(value), reason.empty() ? by_default : by_default + "; " + reason);
 }
 
 void OptionReader::put(const Option& option, std::string_view key, std::string_view scalar, const std::string& reason) {
@@ -172,31 +217,25 @@ void OptionReader::put(const Option& option, std::string_view key, std::string_v
 }
 
 void OptionReader::use(const Option& option, const std::string& reason) {
-  if (option.setting != nullptr) draft_.use(*option.setting, reason);
+  if (option.setting != nullptr) draft().use(*option.setting, reason);
 }
 
 void OptionReader::leave(const Option& option, const std::string& reason) {
-  if (option.setting != nullptr) draft_.leave(*option.setting, reason);
+  if (option.setting != nullptr) draft().leave(*option.setting, reason);
 }
 
 void OptionReader::doubt(const Option& option, const std::string& reason) {
-  if (option.setting != nullptr) draft_.doubt(*option.setting, reason);
+  if (option.setting != nullptr) draft().doubt(*option.setting, reason);
 }
 
-Value list_value(const std::vector<std::int64_t>& numbers, const Location& where) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = where;
-  for (const std::int64_t number : numbers) out.items.push_back(scalar_value(std::to_string(number), where));
-  return out;
-}
-
-Value list_value(const std::vector<std::string>& words, const Location& where) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = where;
-  for (const std::string& word : words) out.items.push_back(scalar_value(word, where));
-  return out;
+Value words_at_commas(const Value& word) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= word.scalar.size();) {
+    const std::size_t comma = std::min(word.scalar.find(',', at), word.scalar.size());
+    parts.push_back(trimmed(std::string_view(word.scalar).substr(at, comma - at)));
+    at = comma + 1;
+  }
+  return list_value(parts, word.where);
 }
 
 void set_field(Value& mapping, std::string_view key, Value value) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "import/import_draft.hpp"
+#include "import/option_table.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,51 +25,71 @@ struct Option {
   bool is_none() const;  // true for no value, and for words that programs write for no value: null, None, ""
 };
 
-// Reads options of a program by name, with its defaults, into a draft. Values that the program does not accept are
-// Error(input) at their place: a word of a template or an unresolved variable never becomes a default.
-class OptionReader {
+// Reads options of a program whose list has the program's own defaults (`unsaid`), into a draft. Values that the
+// program does not accept are Error(input) at their place: a word of a template or an unresolved variable never becomes
+// a default.
+class OptionReader : public OptionTable {
  public:
-  // `defaults`: a mapping, in sections or with dotted names; `program`: for reasons, "torchtitan"; `prefix`: the
-  // draft's prefix for the program's names, if the draft holds settings of several programs.
-  OptionReader(ImportDraft& draft, const Value& defaults, std::string program, std::string prefix = "");
+  // `program`: for reasons, "torchtitan"; `prefix`: the draft's prefix for the program's names, if the draft holds
+  // settings of several programs.
+  OptionReader(ImportDraft& draft, const OptionList& list, std::string program, std::string prefix = "");
+  OptionReader(ImportDraft& draft, std::string program);  // a program without a list
 
-  ImportDraft& draft() { return draft_; }
-  const std::string& program() const { return program_; }
+  // Replaces defaults of the list; `defaults`: a mapping, in sections or with dotted names.
+  void replace_defaults(const Value& defaults);
+  // Names the program around this one, whose settings are read: options that have to agree with them are refused if
+  // they do not.
+  void stand_within(std::string program) { around_ = std::move(program); }
+
   const std::string& prefix() const { return prefix_; }
+  // Returns an option by its name. If the list has older names for the option, the first name that the file states
+  // counts.
   Option option(std::string_view name);
-  // Returns the first of these options that the file states, else the default of the first name.
-  Option option_of(const std::vector<std::string_view>& names);
+
+  // Return the value of an option of the list, in the list's range.
+  std::int64_t count(std::string_view name) { return integer(option(name), entry(name)); }
+  bool flag(std::string_view name) { return flag(option(name)); }
+  // Judges all options of a part that a file states.
+  void judge_part(std::string_view part, OptionVerdict verdict, const std::string& reason);
+  void leave_part(std::string_view part, const std::string& reason) { judge_part(part, OptionVerdict::leave, reason); }
 
   std::int64_t integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const;
+  std::int64_t integer(const Option& option, const OptionEntry& entry) const;
   double number(const Option& option, double minimum, double maximum) const;
   bool flag(const Option& option) const;
-  std::string word(const Option& option) const;                                              // any scalar
-  std::string word(const Option& option, const std::vector<std::string_view>& words) const;  // one of `words`
+  std::string word(const Option& option) const;                                         // any scalar
+  std::string word(const Option& option, const std::vector<std::string>& words) const;  // one of `words`
 
   // Returns the value of the draft's scenario under this key so far, "" if there is none.
-  std::string said(std::string_view key) const;
+  std::string said(std::string_view key) { return word_under(draft(), key); }
 
   // Sets a key of the scenario to a value that follows from the option: taken, or assumed as the program's default.
   void put(const Option& option, std::string_view key, Value value, const std::string& reason = {});
   void put(const Option& option, std::string_view key, std::string_view scalar, const std::string& reason = {});
+  // Does the same, unless the program around this one has set the key: an option that states another value is refused.
+  void put_agreeing(const Option& option, std::string_view key, const std::string& word,
+                    const std::string& reason = {});
   void use(const Option& option, const std::string& reason);
   void leave(const Option& option, const std::string& reason);
   void doubt(const Option& option, const std::string& reason);
   [[noreturn]] void fail(const Option& option, const std::string& expected, const std::string& hint = {}) const;
 
  private:
+  std::optional<OptionValue> value_of(const OptionEntry& entry) override;
+  bool states(const OptionEntry& entry) override;
+  void give(const OptionEntry& entry, const OptionValue& value, std::string_view key,
+            const OptionMeaning& meaning) override;
+  Option option_of(const OptionEntry& entry);
   void require_known(const Option& option) const;  // Error(input) for a value that depends on missing names
 
-  ImportDraft& draft_;
   std::vector<Setting> defaults_;
   std::string program_;
   std::string prefix_;
+  std::string around_;
 };
 
-// Returns a list of these numbers as a value at `where`.
-Value list_value(const std::vector<std::int64_t>& numbers, const Location& where);
-// Returns a list of these words as a value at `where`.
-Value list_value(const std::vector<std::string>& words, const Location& where);
+// Returns the list of a word with commas, without blanks around its parts.
+Value words_at_commas(const Value& word);
 // Sets a field of a mapping; `mapping` may be null.
 void set_field(Value& mapping, std::string_view key, Value value);
 

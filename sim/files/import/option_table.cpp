@@ -21,17 +21,22 @@ std::string word_under(const ImportDraft& draft, std::string_view key) {
   return at == nullptr ? std::string() : emit_flow_yaml(*at);
 }
 
-void give_meaning(ImportDraft& draft, const Setting& setting, std::string_view key, const OptionMeaning& meaning) {
-  const bool takes = meaning.verdict == OptionVerdict::take;
-  if (!meaning.word.empty()) draft.take(setting, key, meaning.word, takes ? meaning.reason : "");
-  if (takes || meaning.reason.empty()) return;
-  if (meaning.verdict == OptionVerdict::use) return draft.use(setting, meaning.reason);
-  if (meaning.verdict == OptionVerdict::leave) return draft.leave(setting, meaning.reason);
-  draft.doubt(setting, meaning.reason);
-}
+OptionTable::OptionTable(ImportDraft& draft, const OptionList& list, std::string dashes)
+    : draft_(draft), list_(list), dashes_(std::move(dashes)) {}
 
-OptionTable::OptionTable(const OptionList& list, OptionSource& source, std::string dashes)
-    : list_(list), source_(source), dashes_(std::move(dashes)) {}
+void OptionTable::give(const OptionEntry& entry, const OptionValue& value, std::string_view key,
+                       const OptionMeaning& meaning) {
+  const Setting& setting = *value.setting;
+  const bool takes = meaning.verdict == OptionVerdict::take;
+  if (!meaning.word.empty()) draft_.take(setting, key, meaning.word, takes ? meaning.reason : "");
+  if (takes || meaning.reason.empty()) return;
+  if (meaning.verdict == OptionVerdict::use) return draft_.use(setting, meaning.reason);
+  if (meaning.verdict == OptionVerdict::leave) return draft_.leave(setting, meaning.reason);
+  draft_.doubt(setting, meaning.reason);
+  if (meaning.verdict == OptionVerdict::hold) {
+    draft_.obstruct(setting.where, fmt::format("{}: {}", entry.name, meaning.reason));
+  }
+}
 
 const OptionEntry& OptionTable::entry(std::string_view name) const {
   const OptionEntry* found = list_.find(dashes_ + std::string(name));
@@ -56,39 +61,37 @@ void OptionTable::read_part(std::string_view part) {
 }
 
 // Returns the first condition that does not hold.
-const OptionCondition* OptionTable::unmet(const OptionEntry& entry) {
-  const auto value_of = [&](std::string_view key) { return word_under(source_.draft(), key); };
-  const auto at = std::find_if(entry.only.begin(), entry.only.end(), [&](const OptionCondition& one) {
-    if (!one.key.empty()) return !one.holds(value_of);
-    return one.with.empty() ? source_.states(this->entry(one.without)) : !source_.states(this->entry(one.with));
+const OptionCondition* OptionTable::unmet(const std::vector<OptionCondition>& conditions) {
+  const auto at = std::find_if(conditions.begin(), conditions.end(), [&](const OptionCondition& one) {
+    if (!one.key.empty()) return !one.holds([&](std::string_view key) { return word_under(draft_, key); });
+    return one.with.empty() ? states(entry(one.without)) : !states(entry(one.with));
   });
-  return at == entry.only.end() ? nullptr : &*at;
+  return at == conditions.end() ? nullptr : &*at;
 }
 
 // Sets the key of an option that no file states to the default, unless another option has set the key.
 std::string OptionTable::assume(const OptionEntry& entry) {
-  const OptionCondition* broken = unmet(entry);
+  const OptionCondition* broken = unmet(entry.only);
   if (!entry.has_default() || (broken != nullptr && broken->otherwise.reason.empty())) return "";
-  std::string word = word_under(source_.draft(), entry.key);
+  std::string word = word_under(draft_, entry.key);
   if (!word.empty()) return word;
-  word = entry.like.empty() ? entry.fallback : word_under(source_.draft(), entry.like);
-  if (!word.empty()) source_.draft().assume(entry.key, word, entry.why);
+  word = entry.like.empty() ? entry.fallback : word_under(draft_, entry.like);
+  if (!word.empty()) draft_.assume(entry.key, word, entry.why);
   return word;
 }
 
 std::string OptionTable::read(const OptionEntry& entry) {
-  const std::optional<OptionValue> said = source_.value_of(entry);
-  if (!said) return assume(entry);
-  OptionMeaning meaning{said->word};
-  if (const OptionCondition* broken = unmet(entry)) {
-    meaning = broken->otherwise;
-  } else if (entry.key.empty() || !entry.words.empty() || entry.otherwise) {
-    const OptionMeaning* known = entry.meaning_of(said->word);
-    if (known == nullptr) return "";
-    meaning = *known;
+  const std::optional<OptionValue> value = value_of(entry);
+  if (!value) return assume(entry);
+  const OptionCondition* broken = unmet(entry.only);
+  const std::optional<OptionMeaning> meaning =
+      broken != nullptr ? std::optional(broken->otherwise) : entry.meaning_of(value->word);
+  if (!meaning) return "";
+  give(entry, *value, entry.key, *meaning);
+  for (const OptionConsequence& other : entry.also) {
+    if (!meaning->word.empty() && unmet(other.only) == nullptr) give(entry, *value, other.key, other.meaning);
   }
-  give_meaning(source_.draft(), *said->setting, entry.key, meaning);
-  return meaning.word;
+  return meaning->word;
 }
 
 }  // namespace mirfak

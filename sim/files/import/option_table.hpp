@@ -9,32 +9,21 @@
 
 namespace mirfak {
 
-// The value of an option for a table: the setting that states it, and its value as one of the table's words ("true" for
-// a flag, "4" for a count, words of a list joined by blanks).
+// The value of an option for a table: the setting that states it (nullptr: the program's own word, which no file
+// states), and its value as one of the table's words ("true" for a flag, "4" for a count, words of a list joined by
+// blanks).
 struct OptionValue {
   const Setting* setting = nullptr;
   std::string word;
 };
 
-// Reads single options of a program. Each program has its own rules for values that count as not stated, and for values
-// that it refuses.
-class OptionSource {
- public:
-  virtual ~OptionSource() = default;
-
-  virtual ImportDraft& draft() = 0;
-  // Returns the value of an option; nullopt: no file states the option, and it has no default. Error(input) for a value
-  // that is not of the entry's form.
-  virtual std::optional<OptionValue> value_of(const OptionEntry& entry) = 0;
-  // True if a file states the option.
-  virtual bool states(const OptionEntry& entry) = 0;
-};
-
-// Reads options with the meanings of a program's list of options into the draft of a source.
+// Reads options with the meanings of a program's list of options into a draft. Each program has its own rules for
+// values that count as not stated, and for values that it refuses.
 class OptionTable {
  public:
-  OptionTable(const OptionList& list, OptionSource& source, std::string dashes = "");
+  virtual ~OptionTable() = default;
 
+  ImportDraft& draft() { return draft_; }
   // Reads an option by its name without dashes: takes its key, or gives the verdict of its table. An option that no
   // file states sets its key to the default; `fallback` and `why` replace the table's. Returns the word of the key.
   std::string read(std::string_view name);
@@ -44,20 +33,31 @@ class OptionTable {
   // Returns the entry of an option. Error(internal) if the list has none.
   const OptionEntry& entry(std::string_view name) const;
 
+ protected:
+  OptionTable(ImportDraft& draft, const OptionList& list, std::string dashes = "");
+
+  // Returns the value of an option; nullopt: no file states the option, and the program has no word of its own for it.
+  // Error(input) for a value that is not of the entry's form.
+  virtual std::optional<OptionValue> value_of(const OptionEntry& entry) = 0;
+  // True if a file states the option, and a flag is on.
+  virtual bool states(const OptionEntry& entry) = 0;
+  // Gives the verdict of a meaning on an option, and sets `key` to the word of the meaning if there is one.
+  virtual void give(const OptionEntry& entry, const OptionValue& value, std::string_view key,
+                    const OptionMeaning& meaning);
+
+  const OptionList& list() const { return list_; }
+
  private:
   std::string read(const OptionEntry& entry);
   std::string assume(const OptionEntry& entry);
-  const OptionCondition* unmet(const OptionEntry& entry);
+  const OptionCondition* unmet(const std::vector<OptionCondition>& conditions);
 
+  ImportDraft& draft_;
   const OptionList& list_;
-  OptionSource& source_;
   std::string dashes_;
 };
 
 // Returns the value of the draft's scenario under this key so far, "" if there is none.
 std::string word_under(const ImportDraft& draft, std::string_view key);
-
-// Gives a verdict on a setting, and sets `key` to the word of the meaning if there is one.
-void give_meaning(ImportDraft& draft, const Setting& setting, std::string_view key, const OptionMeaning& meaning);
 
 }  // namespace mirfak

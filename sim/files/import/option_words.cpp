@@ -2,14 +2,15 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
-#include "import/bridge_command.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
+#include "import/megatron_bridge.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
 #include "import/toml.hpp"
 #include "import/torchtitan.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -54,39 +55,21 @@ std::vector<Setting> settings_of_named_file(const LaunchCommand& command, std::s
     if (alone) named = &word;
   }
   if (named == nullptr) return out;
-  const std::filesystem::path asked = named->text;
-  const auto file = std::find_if(files.begin(), files.end(), [&](const ImportFile& one) {
-    return std::filesystem::path(one.name).filename() == asked.filename();
-  });
-  if (file == files.end())
-    fail_input(named->where, fmt::format("{} is not among the files", excerpt(named->text)), "give it, too");
-  return settings_of(parse_foreign_yaml(file->text, file->name));
-}
-
-Value words_between_commas(const Value& word) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = word.where;
-  for (std::size_t at = 0; at <= word.scalar.size();) {
-    const std::size_t comma = std::min(word.scalar.find(',', at), word.scalar.size());
-    out.items.push_back(scalar_value(word.scalar.substr(at, comma - at), word.where));
-    at = comma + 1;
-  }
-  return out;
+  const ImportFile& file = required_file(files, named->text, named->where);
+  return settings_of(parse_foreign_yaml(file.text, file.name));
 }
 
 // Splits lists: a list is one word with commas, a list of lists is one such word for each list.
-void split_lists(std::vector<Setting>& settings) {
+void split_lists(std::vector<Setting>& settings, const OptionList& list) {
   for (Setting& setting : settings) {
-    if (setting.name == "compile.components" && setting.value.kind == Value::Kind::scalar) {
-      setting.value = words_between_commas(setting.value);
-    }
-    if (setting.name != "parallelism.module_fqns_per_model_part" || setting.value.scalar == "None") continue;
-    Value groups;
-    groups.kind = Value::Kind::sequence;
-    groups.where = groups.key_where = setting.value.where;
-    if (setting.value.kind == Value::Kind::scalar) groups.items.push_back(words_between_commas(setting.value));
-    for (const Value& group : setting.value.items) groups.items.push_back(words_between_commas(group));
+    const OptionEntry* entry = list.find(setting.name);
+    const bool word = setting.value.kind == Value::Kind::scalar;
+    if (entry == nullptr || setting.value.scalar == "None") continue;
+    if (entry->form == OptionEntry::Form::list && word) setting.value = words_at_commas(setting.value);
+    if (entry->form != OptionEntry::Form::groups) continue;
+    Value groups = list_value(std::vector<std::string>{}, setting.value.where);
+    if (word) groups.items.push_back(words_at_commas(setting.value));
+    for (const Value& group : setting.value.items) groups.items.push_back(words_at_commas(group));
     setting.value = std::move(groups);
   }
 }
@@ -111,22 +94,15 @@ void add_named(std::vector<Setting>& out, const Setting& option, const ProgramFa
 }
 
 void add_file(std::vector<Setting>& out, const Setting& option, std::span<const ImportFile> files) {
-  const std::filesystem::path asked = option.value.scalar;
-  const auto file = std::find_if(files.begin(), files.end(), [&](const ImportFile& one) {
-    return std::filesystem::path(one.name).filename() == asked.filename();
-  });
-  if (file == files.end()) {
-    fail_input(option.value.where, fmt::format("{} is not among the files", excerpt(option.value.scalar)),
-               "give it, too");
-  }
-  for (Setting& setting : settings_of(parse_toml(file->text, file->name), " = ")) out.push_back(std::move(setting));
+  const ImportFile& file = required_file(files, option.value.scalar, option.value.where);
+  for (Setting& setting : settings_of(parse_toml(file.text, file.name), " = ")) out.push_back(std::move(setting));
 }
 
 ImportDraft import_torchtitan_command(const LaunchCommand& command, std::vector<Setting> others,
                                       std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "torchtitan");
   std::vector<Setting> said = settings_of_python(command.arguments);
-  split_lists(said);
+  split_lists(said, option_list(context.sources.folders.hardware, "torchtitan-toml"));
   std::vector<Setting> settings;
   std::vector<Setting> overrides;
   std::vector<Setting> sources;
@@ -220,10 +196,8 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
 }
 
 bool is_config_command(const ImportFile& file) {
-  const bool may = file.text.find("torchtitan") != std::string::npos ||
-                   file.text.find("--config") != std::string::npos || file.text.find("--recipe") != std::string::npos ||
-                   file.text.find("--per_device_train_batch_size") != std::string::npos ||
-                   file.text.find("--output_dir") != std::string::npos;
+  const bool may =
+      mentions(file, {"torchtitan", "--config", "--recipe", "--per_device_train_batch_size", "--output_dir"});
   if (!may || is_script_of_shell(file)) return false;
   try {
     const std::optional<LaunchCommand> command = command_in(file);
@@ -233,7 +207,7 @@ bool is_config_command(const ImportFile& file) {
   }
 }
 
-ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context) {
   const std::optional<LaunchCommand> command = command_in(files.front());
   if (!command || !is_command_of_config(*command)) {
     fail_input({files.front().name, 1, 1},
@@ -243,5 +217,11 @@ ImportDraft read_config_command(std::span<const ImportFile> files, const ImportC
   judge_program(draft, *command, context.sources);
   return draft;
 }
+
+const ImportFormat kConfigCommand = {"launch-command",
+                                     "a command line of torchtitan, of Megatron-Bridge's run_recipe.py, or "
+                                     "of a script with the options of Hugging Face's "
+                                     "Trainer",
+                                     is_config_command, read_config_command};
 
 }  // namespace mirfak

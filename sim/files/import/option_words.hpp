@@ -24,11 +24,5 @@ std::vector<Setting> settings_of_python(std::span<const ArgumentWord> words);
 // True if a text is one such command line, in one line or over several with or without backslashes; for torchtitan and
 // Megatron-Bridge also if the text is the options alone.
 bool is_config_command(const ImportFile& file);
-ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context);
-inline constexpr ImportFormat kConfigCommand = {"launch-command",
-                                                "a command line of torchtitan, of Megatron-Bridge's run_recipe.py, or "
-                                                "of a script with the options of Hugging Face's "
-                                                "Trainer",
-                                                is_config_command, read_config_command};
 
 }  // namespace mirfak

@@ -1,7 +1,7 @@
 // AMD-AGI/Primus: core/config and core/launcher/parser.py: a module's configuration, then the model's, then overrides;
 // the first files of `extends` count least.
 
-#include "import/primus.hpp"
+#include "import/import_formats.hpp"
 
 #include "base/read_files.hpp"
 #include "base/text.hpp"
@@ -103,12 +103,15 @@ class PrimusParts {
   std::size_t parts_ = 0;
 };
 
+bool is_trainer_module(const Value& module) {
+  return module.kind == Value::Kind::mapping && module.find("framework") != nullptr;
+}
+
 const Value& module_of(const Value& root, const ImportContext& context) {
   const Value* modules = root.find("modules");
   std::vector<const Value::Field*> trainers;
   for (const Value::Field& field : modules->fields) {
-    if (field.value.kind == Value::Kind::mapping && field.value.find("framework") != nullptr)
-      trainers.push_back(&field);
+    if (is_trainer_module(field.value)) trainers.push_back(&field);
   }
   if (trainers.empty()) fail_input(modules->key_where, "no module has a framework");
   const auto number = static_cast<std::size_t>(context.launch.value_or(trainers.size() == 1 ? 1 : 0));
@@ -176,20 +179,11 @@ ImportDraft import_primus_bridge(std::vector<Setting> settings, const Location& 
   return draft;
 }
 
-}  // namespace
-
 bool is_primus_yaml(const ImportFile& file) {
-  if (file.text.find("modules:") == std::string::npos) return false;
-  try {
-    const Value root = parse_yaml(file.text, file.name);
-    const Value* modules = root.kind == Value::Kind::mapping ? root.find("modules") : nullptr;
-    return modules != nullptr && modules->kind == Value::Kind::mapping &&
-           std::any_of(modules->fields.begin(), modules->fields.end(), [](const Value::Field& field) {
-             return field.value.kind == Value::Kind::mapping && field.value.find("framework") != nullptr;
-           });
-  } catch (const Error&) {
-    return false;
-  }
+  const std::optional<Value> root = mapping_mentioning(file, {"modules:"});
+  const Value* modules = root ? mapping_under(*root, "modules") : nullptr;
+  return modules != nullptr && std::any_of(modules->fields.begin(), modules->fields.end(),
+                                           [](const Value::Field& field) { return is_trainer_module(field.value); });
 }
 
 ImportDraft read_primus_yaml(std::span<const ImportFile> files, const ImportContext& context) {
@@ -211,5 +205,15 @@ ImportDraft read_primus_yaml(std::span<const ImportFile> files, const ImportCont
   fail_input(said.where,
              fmt::format("expected megatron, megatron_bridge or torchtitan, found '{}'", excerpt(framework)));
 }
+
+}  // namespace
+
+// Experiments of AMD's Primus: modules with a framework, a configuration, a model and overrides. Files that they name
+// are looked up as Primus does: configs/modules/FRAMEWORK and configs/models/FRAMEWORK in one of the folders above the
+// experiment (or primus/configs there), or among the given files; files of `extends` are looked up next to the file
+// that names them.
+const ImportFormat kPrimusYaml = {"primus-yaml",
+                                  "an experiment of AMD's Primus: modules with framework, config, model and overrides",
+                                  is_primus_yaml, read_primus_yaml};
 
 }  // namespace mirfak

@@ -2,12 +2,12 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 namespace mirfak {
@@ -32,25 +32,21 @@ bool is_among(const Value* harmless, const Value& value) {
                        (value.kind != Value::Kind::scalar && value.items.empty() && value.fields.empty());
   return std::any_of(harmless->items.begin(), harmless->items.end(), [&](const Value& one) {
     if (one.kind == Value::Kind::null) return nothing;
-    if (value.kind != Value::Kind::scalar || value.scalar.size() != one.scalar.size()) return false;
-    return std::equal(one.scalar.begin(), one.scalar.end(), value.scalar.begin(),
-                      [](char a, char b) { return (a | 0x20) == (b | 0x20); });
+    return value.kind == Value::Kind::scalar && same_but_case(one.scalar, value.scalar);
   });
 }
 
 // Returns the names of a program's options as its sources have them: a list in names/, the written names in options/.
-std::vector<std::string> option_names(const ScenarioSources& sources, std::string_view name) {
+std::vector<std::string> option_names(const std::filesystem::path& hardware, const std::string& name) {
   std::vector<std::string> out;
-  for (const char* folder : {"names", "options"}) {
-    const auto path = sources.folders.hardware / "launch" / folder / fmt::format("{}.yaml", name);
-    if (!std::filesystem::exists(path)) continue;
-    const Document document = Document::from_file(path);
-    if (const Value* names = document.root().find("names")) {
-      for (const Value& option : names->items) out.push_back(option.scalar);
+  const auto exists = [&](const std::string& file) { return std::filesystem::exists(hardware / "launch" / file); };
+  if (exists(fmt::format("names/{}.yaml", name))) {
+    for (const Value& option : launch_facts(hardware, "names/" + name).root().find("names")->items) {
+      out.push_back(option.scalar);
     }
-    if (const Value* options = document.root().find("options")) {
-      for (const Value::Field& option : options->fields) out.push_back(option.key);
-    }
+  }
+  if (exists(fmt::format("options/{}.yaml", name))) {
+    for (const OptionEntry& option : option_list(hardware, name).entries()) out.push_back(option.name);
   }
   return out;
 }
@@ -70,6 +66,14 @@ const Value* rule_of(const Value& rules, const std::string& name) {
   const auto at = std::find_if(rules.items.begin(), rules.items.end(),
                                [&](const Value& rule) { return matches_any(rule.find("options"), name); });
   return at == rules.items.end() ? nullptr : &*at;
+}
+
+// Leaves a setting whose value is one of the rule's harmless ones.
+bool leave_harmless(ImportDraft& draft, const Setting& setting, const Value& rule) {
+  if (!is_among(rule.find("unless"), setting.value)) return false;
+  const std::string otherwise = text_under(rule, "otherwise");
+  draft.leave(setting, otherwise.empty() ? "not used" : otherwise);
+  return true;
 }
 
 // Returns sections that are switched off by themselves: "fp16." of "fp16.enabled: false".
@@ -103,13 +107,20 @@ std::string text_under(const Value& mapping, std::string_view key) {
   return found == nullptr ? std::string() : found->scalar;
 }
 
+std::string text_under_longest(const Value& mapping, const std::function<bool(const std::string& key)>& fits) {
+  const Value::Field* longest = nullptr;
+  for (const Value::Field& field : mapping.fields) {
+    if (fits(field.key) && (longest == nullptr || field.key.size() >= longest->key.size())) longest = &field;
+  }
+  return longest == nullptr ? "" : longest->value.scalar;
+}
+
 ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
-    : document_(Document::from_file(sources.folders.hardware / "launch" / fmt::format("{}.yaml", name))) {
-  names_ = option_names(sources, name);
-  if (const Value* others = document_.root().find("names_of")) {
-    for (const Value& other : others->items) {
-      for (std::string& option : option_names(sources, other.scalar)) names_.push_back(std::move(option));
-    }
+    : document_(launch_facts(sources.folders.hardware, name)) {
+  names_ = option_names(sources.folders.hardware, std::string(name));
+  for (const Value& other : section("names_of").items) {
+    for (std::string& option : option_names(sources.folders.hardware, other.scalar))
+      names_.push_back(std::move(option));
   }
 }
 
@@ -159,10 +170,8 @@ void judge_options(ImportDraft& draft, std::string_view prefix, const Value& wit
     if (const Value* rule = rule_of(without_effect, name)) {
       draft.leave(*setting, text_under(*rule, "reason"));
     } else if (const Value* other = rule_of(not_predicted, name)) {
-      if (is_among(other->find("unless"), setting->value)) {
-        const std::string otherwise = text_under(*other, "otherwise");
-        draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
-      } else if (is_off(setting->name, off)) {
+      if (leave_harmless(draft, *setting, *other)) continue;
+      if (is_off(setting->name, off)) {
         draft.leave(*setting, "what it belongs to is switched off");
       } else {
         draft.doubt(*setting, text_under(*other, "reason"));
@@ -178,11 +187,7 @@ void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules) 
     if (!setting->name.starts_with(prefix)) continue;
     const Value* rule = rule_of(rules, setting->name.substr(prefix.size()));
     if (rule == nullptr) continue;
-    if (is_among(rule->find("unless"), setting->value)) {
-      const std::string otherwise = text_under(*rule, "otherwise");
-      draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
-      continue;
-    }
+    if (leave_harmless(draft, *setting, *rule)) continue;
     const std::string reason = text_under(*rule, "reason");
     draft.doubt(*setting, reason);
     if (!said.insert(reason).second) continue;
@@ -236,14 +241,7 @@ bool is_model_file(const std::string& text, const std::string& name) {
 }
 
 std::optional<std::int64_t> layers_of_model(const Value& model, const ScenarioSources& sources) {
-  const auto layers_in = [](const Value& mapping) -> std::optional<std::int64_t> {
-    const Value* found = mapping.kind == Value::Kind::mapping ? mapping.find("layers") : nullptr;
-    std::int64_t out = 0;
-    if (found == nullptr || found->kind != Value::Kind::scalar) return std::nullopt;
-    const std::string& text = found->scalar;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(out) : std::nullopt;
-  };
+  const auto layers_in = [](const Value& mapping) { return whole_number_of(text_under(mapping, "layers")); };
   if (model.kind == Value::Kind::mapping) return layers_in(model);
   const auto path = sources.folders.models / (model.scalar + ".yaml");
   if (model.kind != Value::Kind::scalar || !std::filesystem::exists(path)) return std::nullopt;

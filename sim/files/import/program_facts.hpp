@@ -5,6 +5,7 @@
 #include "scenario/scenario_sources.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,13 +16,15 @@ namespace mirfak {
 // Returns the scalar of a mapping under a key; empty: there is none.
 std::string text_under(const Value& mapping, std::string_view key);
 
+// Returns the scalar under the longest key of a mapping that `fits`; "": none does.
+std::string text_under_longest(const Value& mapping, const std::function<bool(const std::string& key)>& fits);
+
 // Facts on a program's options, in addition to its reader: hw_profiles/launch/NAME.yaml, whose keys are described in
 // hw_profiles/launch/README.md.
 class ProgramFacts {
  public:
   ProgramFacts(const ScenarioSources& sources, std::string_view name);
 
-  const Value& defaults() const { return section("defaults"); }
   const Value& section(std::string_view key) const;  // null if there is no such section
   // Returns the names of the program's options as its sources have them.
   const std::vector<std::string>& names() const { return names_; }
@@ -39,7 +42,7 @@ class ProgramFacts {
   void judge_rest(ImportDraft& draft, std::string_view prefix = "") const;
 
  private:
-  Document document_;
+  const Document& document_;
   std::vector<std::string> names_;  // names of options, from names/ and options/
 };
 

@@ -118,7 +118,7 @@ const Value::Field* telling_key(const Value& root, const Value& keys) {
 }  // namespace
 
 KnownPrograms::KnownPrograms(const ScenarioSources& sources)
-    : document_(Document::from_file(sources.folders.hardware / "launch" / "programs.yaml")) {}
+    : document_(launch_facts(sources.folders.hardware, "programs")) {}
 
 ProgramIdentity KnownPrograms::identity(const Value& program, std::string by, const Location& where) const {
   ProgramIdentity out;

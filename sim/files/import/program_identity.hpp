@@ -44,7 +44,7 @@ class KnownPrograms {
   std::optional<ProgramIdentity> by_words(const LaunchCommand& launch) const;
   bool has_training_option(const LaunchCommand& launch) const;
 
-  Document document_;
+  const Document& document_;
 };
 
 // Returns "it seems to be vLLM: it generates text, and trains nothing".

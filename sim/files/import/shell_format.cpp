@@ -1,4 +1,4 @@
-#include "import/shell_format.hpp"
+#include "import/import_formats.hpp"
 
 #include "base/read_files.hpp"
 #include "base/text.hpp"
@@ -227,10 +227,7 @@ void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launc
   for (const ArgumentWord& word : launch.arguments) {
     const fs::path path = word.text.substr(word.text.find('=') + 1);
     if (std::find(endings.begin(), endings.end(), path.extension().string()) == endings.end()) continue;
-    const bool known = std::any_of(out.begin(), out.end(), [&](const ImportFile& file) {
-      return fs::path(file.name).filename() == path.filename();
-    });
-    if (known) continue;
+    if (file_named(out, path.string()) != nullptr) continue;
     if (auto found = beside(files, path.string())) out.push_back({std::move(found->name), std::move(found->text)});
   }
   for (const std::string& name : files_of_launcher(launch)) {

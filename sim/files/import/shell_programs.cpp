@@ -8,6 +8,8 @@
 #include "import/argument_words.hpp"
 #include "import/shell_interpreter.hpp"
 
+#include "launch/option_list.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 namespace mirfak {
 
 ShellPrograms read_shell_programs(const std::filesystem::path& hardware) {
-  const Document document = Document::from_file(hardware / "launch" / "commands.yaml");
+  const Document& document = launch_facts(hardware, "commands");
   Mapping root((Node(document)));
   root.ignore("source");
   ShellPrograms out;

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -20,25 +19,21 @@ constexpr std::string_view kPipeline = "parallelism.pipeline_parallel_";
 std::string pipeline_key(std::string_view name) { return std::string(kPipeline).append(name); }
 
 // Sets strategy.schedule; returns the chunks per stage that torchtitan takes by default.
-std::int64_t read_schedule(OptionReader& options, const OptionEntry& schedule) {
+std::int64_t read_schedule(OptionReader& options) {
   const Option name = options.option(pipeline_key("schedule"));
   const Option csv = options.option(pipeline_key("schedule_csv"));
   const std::string said = options.word(name);
-  if (!csv.is_none()) {
+  if (csv.is_none()) {
+    options.leave(csv, "none");
+    options.read(name.name);
+  } else {
     const std::filesystem::path path = options.word(csv);
     const std::filesystem::path beside = std::filesystem::path(csv.setting->where.file).parent_path() / path;
     options.put(csv, "strategy.schedule", path.is_absolute() ? path.string() : beside.string());
     options.use(name, "the order stands in the CSV");
-    return said == "PipelineScheduleSingle" ? 1 : 2;
+    if (said == "1F1B" || said == "GPipe") return 2;
   }
-  options.leave(csv, "none");
-  const OptionMeaning* known = schedule.meaning_of(said);
-  if (known == nullptr) {
-    options.doubt(name, "mirfak has no schedule of this name: give it as a CSV of torch.distributed.pipelining");
-    return said == "PipelineScheduleSingle" ? 1 : 2;
-  }
-  options.put(name, "strategy.schedule", known->word);
-  return said == "1F1B" || said == "GPipe" ? 1 : 2;
+  return said == "1F1B" || said == "GPipe" || said == "PipelineScheduleSingle" ? 1 : 2;
 }
 
 std::int64_t layers_in(const Value& names) {
@@ -68,9 +63,7 @@ void read_stated_parts(OptionReader& options, const Option& parts, std::int64_t 
   put_chunks(options, parts, count / stages);
   put_split(options, parts, split);
   if (are_equal(split)) options.use(parts, "even");
-  for (const std::string_view key : {"layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"}) {
-    options.leave(options.option(pipeline_key(key)), "the parts are stated");
-  }
+  options.leave_part("split", "the parts are stated");
 }
 
 // Puts the derived split: if each end has at most one layer fewer, as account_for_..._in_pipeline_split; else as the
@@ -101,10 +94,8 @@ void read_derived_parts(OptionReader& options, std::optional<std::int64_t> layer
                         std::int64_t chunks_by_default) {
   const Option each = options.option(pipeline_key("layers_per_stage"));
   if (!layers) {
-    const std::string reason = "the division of layers depends on the model, which is not known";
-    for (const std::string_view key : {"layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"}) {
-      options.doubt(options.option(pipeline_key(key)), reason);
-    }
+    options.judge_part("split", OptionVerdict::doubt,
+                       "the division of layers depends on the model, which is not known");
     return put_chunks(options, options.option(pipeline_key("schedule")), chunks_by_default);
   }
   if (each.is_none()) {
@@ -138,12 +129,12 @@ std::vector<std::int64_t> torchtitan_parts(std::int64_t layers, std::int64_t par
   return out;
 }
 
-void read_torchtitan_pipeline(OptionReader& options, const OptionEntry& schedule, std::optional<std::int64_t> layers,
-                              std::int64_t stages, std::int64_t local_batch) {
-  const std::int64_t chunks = read_schedule(options, schedule);
+void read_torchtitan_pipeline(OptionReader& options, std::optional<std::int64_t> layers, std::int64_t stages,
+                              std::int64_t local_batch) {
+  const std::int64_t chunks = read_schedule(options);
   const Option micro = options.option(pipeline_key("microbatch_size"));
-  const std::int64_t size = options.integer(micro, 1, 1 << 20);
-  options.put(micro, "strategy.micro_batch", std::to_string(size));
+  options.read(micro.name);
+  const std::int64_t size = options.count(micro.name);
   const Option local = options.option("training.local_batch_size");
   if (local_batch % size != 0) {
     options.fail(micro.setting != nullptr ? micro : local,
@@ -159,18 +150,15 @@ void read_torchtitan_pipeline(OptionReader& options, const OptionEntry& schedule
   }
   const Option overlap = options.option(pipeline_key("expert_parallel_overlap"));
   const bool dual = options.word(options.option(pipeline_key("schedule"))) == "DualPipeV";
-  const std::int64_t experts = options.integer(options.option("parallelism.expert_parallel_degree"), 1, 1 << 20);
-  if (!dual || experts == 1) return options.leave(overlap, "only with DualPipeV and expert-parallel ranks");
-  options.put(overlap, "strategy.overlap_expert", options.flag(overlap) ? "true" : "false");
+  if (dual && options.count("parallelism.expert_parallel_degree") > 1) {
+    options.read(overlap.name);
+  } else {
+    options.leave(overlap, "only with DualPipeV and expert-parallel ranks");
+  }
 }
 
 void leave_torchtitan_pipeline(OptionReader& options) {
-  for (const std::string_view key :
-       {"schedule", "schedule_csv", "microbatch_size", "layers_per_stage", "first_stage_less_layers",
-        "last_stage_less_layers", "expert_parallel_overlap", "split_points"}) {
-    options.leave(options.option(pipeline_key(key)), "no pipeline stages");
-  }
-  options.leave(options.option("parallelism.module_fqns_per_model_part"), "no pipeline stages");
+  for (const char* part : {"pipeline", "split"}) options.leave_part(part, "no pipeline stages");
 }
 
 }  // namespace mirfak

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "import/option_reader.hpp"
-#include "launch/option_entry.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -15,10 +14,10 @@ namespace mirfak {
 std::vector<std::int64_t> torchtitan_parts(std::int64_t layers, std::int64_t parts, std::int64_t first_less,
                                            std::int64_t last_less);
 
-// Reads schedule, chunks, microbatches and layers of each part. `schedule`: the option of the schedule in the list
-// of options; `layers`: layers of the model, if they are known; `local_batch`: sequences per data rank.
-void read_torchtitan_pipeline(OptionReader& options, const OptionEntry& schedule, std::optional<std::int64_t> layers,
-                              std::int64_t stages, std::int64_t local_batch);
+// Reads schedule, chunks, microbatches and layers of each part. `layers`: layers of the model, if they are known;
+// `local_batch`: sequences per data rank.
+void read_torchtitan_pipeline(OptionReader& options, std::optional<std::int64_t> layers, std::int64_t stages,
+                              std::int64_t local_batch);
 // Judges the same pipeline options for a model without pipeline stages.
 void leave_torchtitan_pipeline(OptionReader& options);
 

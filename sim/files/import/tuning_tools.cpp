@@ -27,24 +27,6 @@ namespace {
 constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 
-bool has_one_of(const Value& root, std::initializer_list<std::string_view> keys) {
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return root.find(key) != nullptr; });
-}
-
-bool mentions(const ImportFile& file, std::string_view word) { return file.text.find(word) != std::string::npos; }
-
-Value words_of_list(const Value& text) {
-  Value out;
-  out.kind = Value::Kind::sequence;
-  out.where = out.key_where = text.where;
-  for (std::size_t at = 0; at <= text.scalar.size();) {
-    const std::size_t comma = std::min(text.scalar.find(',', at), text.scalar.size());
-    out.items.push_back(scalar_value(trimmed(std::string_view(text.scalar).substr(at, comma - at)), text.where));
-    at = comma + 1;
-  }
-  return out;
-}
-
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
   if (rule.kind == Value::Kind::scalar) {
@@ -60,7 +42,7 @@ void translate_word(Setting& setting, const Value& rule) {
   if (value != nullptr) {
     setting.value.scalar = value->scalar;
   } else if (word && list != nullptr) {
-    setting.value = words_of_list(setting.value);
+    setting.value = words_at_commas(setting.value);
   } else if (word && to->scalar != setting.name) {
     return;
   }
@@ -85,13 +67,10 @@ ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContex
 }
 
 const ImportFile* file_behind(const LaunchCommand& command, std::span<const ImportFile> files) {
-  const auto name = [](const std::string& path) { return std::filesystem::path(path).filename(); };
   for (const ArgumentWord& word : command.arguments) {
     const bool settings = word.text.ends_with(".yaml") || word.text.ends_with(".yml") || word.text.ends_with(".json");
     if (!settings || word.text.starts_with("--")) continue;
-    const auto found = std::find_if(files.begin(), files.end(),
-                                    [&](const ImportFile& file) { return name(file.name) == name(word.text); });
-    if (found != files.end()) return &*found;
+    if (const ImportFile* found = file_named(files, word.text)) return found;
     fail_input(word.where, fmt::format("{}: a file of settings that is not among the files", excerpt(word.text)),
                "give it, too");
   }
@@ -101,25 +80,24 @@ const ImportFile* file_behind(const LaunchCommand& command, std::span<const Impo
 }  // namespace
 
 bool is_llama_factory_file(const ImportFile& file) {
-  if (!mentions(file, "finetuning_type") && !mentions(file, "cutoff_len") && !mentions(file, "lora_target"))
-    return false;
+  if (!mentions(file, {"finetuning_type", "cutoff_len", "lora_target"})) return false;
   const std::optional<Value> root = configuration_in(file);
-  return root && root->find("lora_target_modules") == nullptr &&
-         has_one_of(*root, {"finetuning_type", "cutoff_len", "lora_target"});
+  return root && !has_key_of(*root, {"lora_target_modules"}) &&
+         has_key_of(*root, {"finetuning_type", "cutoff_len", "lora_target"});
 }
 
-ImportDraft read_llama_factory_file(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_llama_factory_file(std::span<const ImportFile> files, const ImportContext& context) {
   return read_tool_file(files, context, kLlamaFactoryFacts);
 }
 
 bool is_axolotl_file(const ImportFile& file) {
-  if (!mentions(file, "base_model")) return false;
+  if (!mentions(file, {"base_model"})) return false;
   const std::optional<Value> root = configuration_in(file);
-  return root && root->find("base_model") != nullptr &&
-         has_one_of(*root, {"sequence_len", "micro_batch_size", "adapter", "sample_packing", "datasets", "num_epochs"});
+  return root && has_key_of(*root, {"base_model"}) &&
+         has_key_of(*root, {"sequence_len", "micro_batch_size", "adapter", "sample_packing", "datasets", "num_epochs"});
 }
 
-ImportDraft read_axolotl_file(std::span<const ImportFile> files, const ImportContext& context) {
+static ImportDraft read_axolotl_file(std::span<const ImportFile> files, const ImportContext& context) {
   return read_tool_file(files, context, kAxolotlFacts);
 }
 
@@ -159,5 +137,11 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   if (!draft.machine.gpus()) draft.machine = command.machine;
   return draft;
 }
+
+const ImportFormat kLlamaFactory = {"llama-factory-yaml",
+                                    "LLaMA-Factory's YAML or JSON: finetuning_type, cutoff_len, ...",
+                                    is_llama_factory_file, read_llama_factory_file};
+const ImportFormat kAxolotl = {"axolotl-yaml", "axolotl's YAML: base_model, sequence_len, micro_batch_size, ...",
+                               is_axolotl_file, read_axolotl_file};
 
 }  // namespace mirfak

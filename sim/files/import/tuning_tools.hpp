@@ -11,20 +11,11 @@ namespace mirfak {
 // LLaMA-Factory and axolotl, which configure Hugging Face's Trainer with names of their own:
 // hw_profiles/launch/llama-factory.yaml and axolotl.yaml translate them.
 bool is_llama_factory_file(const ImportFile& file);
-ImportDraft read_llama_factory_file(std::span<const ImportFile> files, const ImportContext& context);
 bool is_axolotl_file(const ImportFile& file);
-ImportDraft read_axolotl_file(std::span<const ImportFile> files, const ImportContext& context);
 
 // Reads a command of LLaMA-Factory, axolotl or GPT-NeoX: the file of settings that it names, which must be among
 // `files`, and the options after it. `others`: settings that stay open for the reader of the script around the command.
 ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Setting> others,
                                   std::span<const ImportFile> files, const ImportContext& context);
-
-inline constexpr ImportFormat kLlamaFactory = {"llama-factory-yaml",
-                                               "LLaMA-Factory's YAML or JSON: finetuning_type, cutoff_len, ...",
-                                               is_llama_factory_file, read_llama_factory_file};
-inline constexpr ImportFormat kAxolotl = {"axolotl-yaml",
-                                          "axolotl's YAML: base_model, sequence_len, micro_batch_size, ...",
-                                          is_axolotl_file, read_axolotl_file};
 
 }  // namespace mirfak

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -68,16 +70,39 @@ void collect_settings(const Value& value, const std::string& path, const Locatio
   out.push_back(std::move(setting));
 }
 
-}  // namespace
-
-std::optional<Value> mapping_in(const ImportFile& file) {
+template <typename Parse>
+std::optional<Value> mapping_by(const Parse& parse) {
   try {
-    Value root = parse_foreign_yaml(file.text, file.name);
+    Value root = parse();
     if (root.kind == Value::Kind::mapping) return root;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+bool mentions(const ImportFile& file, std::initializer_list<std::string_view> texts) {
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](std::string_view text) { return file.text.find(text) != std::string::npos; });
+}
+
+bool has_key_of(const Value& mapping, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return mapping.find(key) != nullptr; });
+}
+
+const Value* mapping_under(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.kind == Value::Kind::mapping ? mapping.find(key) : nullptr;
+  return found != nullptr && found->kind == Value::Kind::mapping ? found : nullptr;
+}
+
+std::optional<Value> mapping_mentioning(const ImportFile& file, std::initializer_list<std::string_view> texts) {
+  return mentions(file, texts) ? mapping_by([&] { return parse_yaml(file.text, file.name); }) : std::nullopt;
+}
+
+std::optional<Value> mapping_in(const ImportFile& file) {
+  return mapping_by([&] { return parse_foreign_yaml(file.text, file.name); });
 }
 
 std::optional<Value> configuration_in(const ImportFile& file) {

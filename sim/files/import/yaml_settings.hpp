@@ -4,6 +4,7 @@
 #include "import/import_formats.hpp"
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,15 @@
 #include <vector>
 
 namespace mirfak {
+
+// True if the text of the file contains one of these.
+bool mentions(const ImportFile& file, std::initializer_list<std::string_view> texts);
+// True if a mapping has one of these keys.
+bool has_key_of(const Value& mapping, std::initializer_list<std::string_view> keys);
+// Returns the mapping of a file of YAML or JSON that contains one of these texts; nullopt if it is none.
+std::optional<Value> mapping_mentioning(const ImportFile& file, std::initializer_list<std::string_view> texts);
+// Returns the value under a key if it is a mapping; nullptr otherwise.
+const Value* mapping_under(const Value& mapping, std::string_view key);
 
 // Returns the file as a mapping of YAML or JSON; nullopt if it is none.
 std::optional<Value> mapping_in(const ImportFile& file);

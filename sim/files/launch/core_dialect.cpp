@@ -39,22 +39,12 @@ std::optional<std::string> by_rule(const Value& rule, std::string_view name, con
   return std::nullopt;
 }
 
-}  // namespace
-
-CoreDialect::CoreDialect(const std::filesystem::path& hardware, std::string_view name)
-    : document_(Document::from_file(hardware / "launch" / fmt::format("{}.yaml", name))) {}
-
-const Value& CoreDialect::part(std::string_view section, std::string_view key) const {
-  static const Value kNone;
-  const Value* found = document_.root().find(section);
-  const Value* inner = found == nullptr ? nullptr : found->find(key);
-  return inner == nullptr ? kNone : *inner;
-}
-
-CoreField CoreDialect::field_of(const LaunchOption& option, const OptionList& list) const {
+CoreField field_of(const LaunchOption& option, const OptionList& list, const Value& facts) {
   const std::string name = option.name.substr(2);
-  for (const char* section : {"written", "dialect"}) {
-    for (const Value::Field& rule : part(section, "options").fields) {
+  const Value& written = *facts.find("written");
+  for (const Value* section : {&written, facts.find("dialect")}) {
+    const Value* rules = section->find("options");
+    for (const Value::Field& rule : rules == nullptr ? std::vector<Value::Field>{} : rules->fields) {
       const auto value = by_rule(rule.value, name, option);
       if (value && list.has(rule.key)) return {rule.key, *value};
     }
@@ -63,17 +53,19 @@ CoreField CoreDialect::field_of(const LaunchOption& option, const OptionList& li
   std::replace(field.begin(), field.end(), '-', '_');
   std::string value = in_flow_style(option.words);
   if (takes_list(name) && option.words.size() == 1) value = "[" + value + "]";
-  for (const Value& section : part("written", "sections").items) {
+  for (const Value& section : written.find("sections")->items) {
     const std::string path = section.scalar + field;
     if (list.has(path)) return {path, value};
   }
   fail_internal(fmt::format("{}: no field for the option {}", list.title(), option.name));
 }
 
-std::vector<CoreField> CoreDialect::fields_of(const LaunchOptions& options, const OptionList& list) const {
+}  // namespace
+
+std::vector<CoreField> core_fields(const LaunchOptions& options, const OptionList& list, const Document& facts) {
   std::vector<CoreField> out;
-  for (const LaunchOption& option : options.all()) out.push_back(field_of(option, list));
-  for (const Value::Field& field : part("written", "unless_said").fields) {
+  for (const LaunchOption& option : options.all()) out.push_back(field_of(option, list, facts.root()));
+  for (const Value::Field& field : facts.root().find("written")->find("unless_said")->fields) {
     const bool said = std::any_of(out.begin(), out.end(), [&](const CoreField& one) { return one.path == field.key; });
     if (!said) out.push_back({field.key, field.value.kind == Value::Kind::null ? "null" : field.value.scalar});
   }

@@ -1,12 +1,9 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "launch/launch_program.hpp"
 #include "launch/option_list.hpp"
 
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mirfak {
@@ -17,24 +14,12 @@ struct CoreField {
   std::string value;
 };
 
-// A program's words for Megatron Core's options: `dialect` of hw_profiles/launch/NAME.yaml, which readers of this
-// program use in the opposite direction, and `written` next to it:
+// Returns the fields of Megatron Core's options in the words of a program, by `dialect` of its facts, which readers of
+// this program use in the opposite direction, and `written` next to it:
 //   options: rules of the form of `dialect` that only count for written fields
 //   sections: where a field with the name of an option stands, in this order
 //   unless_said: fields that recipes may have set otherwise, with the values that stand for a missing option
-class CoreDialect {
- public:
-  CoreDialect(const std::filesystem::path& hardware, std::string_view name);
-
-  const Value& facts() const { return document_.root(); }
-  // Returns the fields of the options. Error(internal) if `list` has no field for an option.
-  std::vector<CoreField> fields_of(const LaunchOptions& options, const OptionList& list) const;
-
- private:
-  CoreField field_of(const LaunchOption& option, const OptionList& list) const;
-  const Value& part(std::string_view section, std::string_view key) const;
-
-  Document document_;
-};
+// Error(internal) if `list` has no field for an option.
+std::vector<CoreField> core_fields(const LaunchOptions& options, const OptionList& list, const Document& facts);
 
 }  // namespace mirfak

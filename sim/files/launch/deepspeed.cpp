@@ -43,40 +43,29 @@ LaunchOptions arguments(const Job& job, const OptionList& list) {
   return written_options(job, list, std::move(out));
 }
 
-Json zero_json(const Strategy& s) {
-  Json zero = {{"stage", s.zero}};
-  if (s.zero > 0) zero["overlap_comm"] = s.zero > 1 || s.overlap_grad_reduce;
-  if (s.zero > 0 && s.shards() < s.replicas()) zero["mics_shard_size"] = s.shards();
-  if (s.offload_optimizer == 0) return zero;
-  Json& offload = zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
-  if (s.zero == 3) offload["ratio"] = s.offload_optimizer;
-  return zero;
-}
-
-Json config(const Job& job) {
+LaunchOptions settings(const Job& job, const OptionList& keys) {
   const Strategy& s = job.strategy;
-  Json out = {{"train_batch_size", job.training.global_batch},
-              {"train_micro_batch_size_per_gpu", s.micro_batch},
-              {"gradient_accumulation_steps", microbatches(s, job.training)},
-              {"zero_optimization", zero_json(s)}};
-  const std::string& precision = job.training.precision;
-  if (precision == "fp32") return out;
-  out[precision] = {{"enabled", true}};
-  if (gradient_bytes(job) == 4) out["data_types"] = {{"grad_accum_dtype", "fp32"}};
-  return out;
+  LaunchOptions out;
+  out.value("gradient_accumulation_steps", microbatches(s, job.training));
+  if (s.zero > 0) out.value("zero_optimization.overlap_comm", s.zero > 1 || s.overlap_grad_reduce);
+  return written_options(job, keys, std::move(out));
 }
 
-// Checks the keys of the JSON's sections, by their names joined with a dot.
-void require_keys(const OptionList& keys, const Json& json) {
-  for (const auto& [name, value] : json.items()) {
-    keys.require(name, {});
-    if (!value.is_object()) continue;
-    for (const auto& entry : value.items()) {
-      const Json& inner = entry.value();
-      keys.require(name + "." + entry.key(),
-                   inner.is_string() ? std::vector{inner.get<std::string>()} : std::vector<std::string>{});
-    }
+// Returns the settings as a JSON with a section for each part of a name before a dot.
+std::string json_text(const LaunchOptions& settings, const OptionList& keys) {
+  using Form = OptionEntry::Form;
+  Json out;
+  for (const LaunchOption& setting : settings.all()) {
+    const Form form = keys.find(setting.name)->form;
+    const std::string& word = setting.words.front();
+    std::string path = "/" + setting.name;
+    std::replace(path.begin(), path.end(), '.', '/');
+    Json& at = out[Json::json_pointer(path)];
+    if (form == Form::number) at = std::stod(word);
+    if (form == Form::count || form == Form::flag) at = Json::parse(word);
+    if (form == Form::word) at = word;
   }
+  return out.dump(2) + "\n";
 }
 
 }  // namespace
@@ -91,9 +80,9 @@ LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& har
   require_job(job);
   out.options = arguments(job, list);
   list.require(out.options);
-  const Json json = config(job);
-  require_keys(keys, json);
-  out.files.push_back({"ds_config.json", json.dump(2) + "\n"});
+  const LaunchOptions json = settings(job, keys);
+  keys.require(json);
+  out.files.push_back({"ds_config.json", json_text(json, keys)});
   return out;
 }
 

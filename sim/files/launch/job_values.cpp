@@ -101,6 +101,7 @@ constexpr JobKey kKeys[] = {
      [](const Job& job) { return optimizer_names()[static_cast<std::size_t>(job.training.optimizer)]; }},
     {"derived.even_head_dim", [](const Job& job) { return text(job.model.hidden / job.model.heads); }},
     {"derived.ranks", [](const Job& job) { return text(job.strategy.ranks()); }},
+    {"derived.replicas", [](const Job& job) { return text(job.strategy.replicas()); }},
     {"derived.shards", [](const Job& job) { return text(job.strategy.shards()); }},
     {"derived.microbatches", [](const Job& job) { return text(microbatches(job.strategy, job.training)); }},
     {"recipe.activations", [](const Job& job) { return job.recipe().activations; }},

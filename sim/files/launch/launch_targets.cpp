@@ -2,10 +2,33 @@
 
 #include "base/error.hpp"
 
+#include <fmt/ranges.h>
+
+#include <vector>
+
 namespace mirfak {
 
 void require_expressible(bool expressible, std::string_view key, std::string_view reason, std::string_view hint) {
   if (!expressible) fail_infeasible({}, fmt::format("{}: {}", key, reason), std::string(hint));
+}
+
+const Value::Field& entry_of_model(const ModelSpec& model, const Value& facts, std::string_view section,
+                                   std::string_view lacks) {
+  const Value* known = facts.find(section);
+  if (known == nullptr) fail_internal(fmt::format("hw_profiles/launch has no {}", section));
+  std::vector<std::string> names;
+  for (const Value::Field& entry : known->fields) {
+    const auto is = [&](std::string_view key, const std::string& size) {
+      return entry.value.find(key)->scalar == size;
+    };
+    if (is("model", model.name) && is("layers", std::to_string(model.layers)) &&
+        is("hidden", std::to_string(model.hidden))) {
+      return entry;
+    }
+    names.push_back(entry.value.find("model")->scalar);
+  }
+  fail_infeasible({}, fmt::format("model: {} of the sizes of {}", lacks, model.name),
+                  fmt::format("it has {}", fmt::join(names, ", ")));
 }
 
 std::string world_comment(const Job& job) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/document.hpp"
 #include "launch/launch_program.hpp"
 #include "program/job.hpp"
 
@@ -25,6 +26,12 @@ std::string_view launch_script_name(Launcher launcher);
 
 // Throws Error(infeasible) for a key of the scenario, unless `expressible`.
 void require_expressible(bool expressible, std::string_view key, std::string_view reason, std::string_view hint);
+
+// Returns the entry of a section of a program's facts that has the job's model with these sizes: {model: NAME, layers:
+// 32, hidden: 4096}. Sizes reveal a model that was changed. Error(infeasible) if there is none; `lacks`: "torchtitan
+// has no model".
+const Value::Field& entry_of_model(const ModelSpec& model, const Value& facts, std::string_view section,
+                                   std::string_view lacks);
 
 // Returns "world size 128: 16 nodes of 8 GPUs", and the variables of the environment.
 std::string world_comment(const Job& job);

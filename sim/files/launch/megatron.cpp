@@ -3,7 +3,6 @@
 // arguments too; combinations that these files refuse are refused here.
 
 #include "launch/launch_targets.hpp"
-#include "launch/megatron_model.hpp"
 #include "launch/megatron_options.hpp"
 #include "launch/option_writer.hpp"
 #include "schedule/schedule.hpp"

@@ -22,36 +22,11 @@ namespace {
 
 constexpr std::string_view kPrecision = "mixed_precision.";
 
-const Value& section_of(const CoreDialect& dialect, std::string_view name) {
-  const Value* found = dialect.facts().find(name);
-  if (found == nullptr) fail_internal(fmt::format("hw_profiles/launch/megatron-bridge.yaml has no {}", name));
-  return *found;
-}
-
-// Returns the recipe of the job's model; sizes of the recipes reveal a model that was changed.
-std::string recipe_of(const Job& job, const CoreDialect& dialect) {
-  const ModelSpec& model = job.model;
-  std::vector<std::string> names;
-  for (const Value::Field& recipe : section_of(dialect, "pretraining_recipes").fields) {
-    const auto is = [&](std::string_view key, const std::string& size) {
-      return recipe.value.find(key)->scalar == size;
-    };
-    names.push_back(recipe.value.find("model")->scalar);
-    if (is("model", model.name) && is("layers", std::to_string(model.layers)) &&
-        is("hidden", std::to_string(model.hidden))) {
-      return recipe.key;
-    }
-  }
-  require_expressible(false, "model", fmt::format("Megatron-Bridge has no recipe of the sizes of {}", model.name),
-                      fmt::format("it has {}", fmt::join(names, ", ")));
-  return {};
-}
-
 using Words = std::map<std::string, std::string>;
 
 // Returns the named precision that has these fields.
-std::string precision_of(const Words& fields, const CoreDialect& dialect) {
-  for (const Value::Field& named : section_of(dialect, "mixed_precisions").fields) {
+std::string precision_of(const Words& fields, const Document& facts) {
+  for (const Value::Field& named : facts.root().find("mixed_precisions")->fields) {
     Words its;
     for (const Value::Field& field : named.value.fields) its[field.key] = field.value.scalar;
     if (its == fields) return named.key;
@@ -80,24 +55,25 @@ LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::pat
   const OptionList& list = option_list(hardware, "megatron-bridge");
   require_possible(job, list);
   const OptionList& arguments = option_list(hardware, "megatron");
-  const CoreDialect dialect(hardware, "megatron-bridge");
+  const Document& facts = launch_facts(hardware, "megatron-bridge");
   LaunchProgram out;
   out.start = {"scripts/training/run_recipe.py"};
   out.comments = {list.title(), world_comment(job)};
-  out.options.value("--recipe", recipe_of(job, dialect));
+  out.options.value(
+      "--recipe", entry_of_model(job.model, facts.root(), "pretraining_recipes", "Megatron-Bridge has no recipe").key);
   out.options.value("--mode", "pretrain");
   out.options.override_of("dataset.seq_length", job.training.sequence_length);
   Words precision;
   const MegatronStyle style{.fields = true, .by_recipe = true};
   const LaunchOptions options = without_model(megatron_options(job, arguments, style), arguments);
-  for (const CoreField& field : dialect.fields_of(options, list)) {
+  for (const CoreField& field : core_fields(options, list, facts)) {
     if (field.path.starts_with(kPrecision)) {
       precision[field.path] = field.value;
     } else {
       out.options.override_of(field.path, field.value);
     }
   }
-  out.options.override_of("mixed_precision", precision_of(precision, dialect));
+  out.options.override_of("mixed_precision", precision_of(precision, facts));
   out.environment = megatron_environment(job);
   list.require(out.options);
   return out;

@@ -1,4 +1,4 @@
-#include "launch/megatron_model.hpp"
+#include "launch/megatron_options.hpp"
 
 #include <algorithm>
 #include <string>

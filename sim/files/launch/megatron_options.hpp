@@ -19,6 +19,10 @@ struct MegatronStyle {
 // has no argument for, or does not combine.
 LaunchOptions megatron_options(const Job& job, const OptionList& list, const MegatronStyle& style);
 
+// Add the arguments that follow from several keys of the model, and of precision, optimizer, CUDA graphs and kernels.
+void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle& style);
+void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronStyle& style);
+
 // Returns the variables of the environment that Megatron-LM needs.
 std::vector<std::pair<std::string, std::string>> megatron_environment(const Job& job);
 

@@ -47,7 +47,7 @@ LaunchProgram megatron_yaml_program(const Job& job, const std::filesystem::path&
   out.comments = {list.title(), world_comment(job),
                   "pretrain_gpt.py reads nothing but this file: add data, learning rate and all other arguments"};
   const std::vector<CoreField> fields =
-      CoreDialect(hardware, "megatron-yaml").fields_of(megatron_options(job, arguments, {.fields = true}), list);
+      core_fields(megatron_options(job, arguments, {.fields = true}), list, launch_facts(hardware, "megatron-yaml"));
   out.files.push_back({"megatron.yaml", comment_lines(out.comments) + yaml_text(fields)});
   out.options.value("--yaml-cfg", out.files.front().name);
   arguments.require(out.options);

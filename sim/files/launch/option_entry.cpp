@@ -11,9 +11,9 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kVerdicts = {"use", "leave", "doubt"};
+constexpr std::array<std::string_view, 4> kVerdicts = {"use", "leave", "doubt", "hold"};
 
-// Reads {use: REASON}, {leave: REASON} or {doubt: REASON}, with {take: WORD} beside it or alone.
+// Reads a verdict with its reason, with {take: WORD} next to it or alone.
 OptionMeaning read_meaning(Mapping& in) {
   OptionMeaning out;
   out.word = in.string_or("take", "");
@@ -71,6 +71,28 @@ OptionEntry::Form read_form(Mapping& in) {
       form->as_choice({"word", "first", "list", "groups", "count", "number", "flag"}));
 }
 
+std::optional<std::pair<double, double>> read_range(const std::optional<Node>& range) {
+  if (!range) return std::nullopt;
+  const std::vector<Node> ends = range->as_items();
+  if (ends.size() != 2) range->fail("expected the least and the most");
+  return std::pair(ends[0].as_number(-1e15, 1e15), ends[1].as_number(-1e15, 1e15));
+}
+
+std::vector<OptionConsequence> read_consequences(const std::optional<Node>& also) {
+  std::vector<OptionConsequence> out;
+  if (!also) return out;
+  Mapping all(*also);
+  for (const std::string& key : all.keys()) {
+    Mapping in(all.require(key));
+    OptionConsequence one{key, read_meaning(in)};
+    one.meaning.reason = in.string_or("because", one.meaning.reason);
+    one.only = read_conditions(in.find("only"));
+    in.finish();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 void read_default(Mapping& in, OptionEntry& out) {
   out.why = in.string_or("why", "the program's default");
   const std::optional<Node> node = in.find("default");
@@ -108,6 +130,10 @@ std::optional<double> number_in(std::string_view text) {
 
 }  // namespace
 
+bool same_but_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return (x | 0x20) == (y | 0x20); });
+}
+
 OptionEntry read_option_entry(const std::string& name, const Node& node) {
   OptionEntry out;
   out.name = name;
@@ -125,6 +151,11 @@ OptionEntry read_option_entry(const std::string& name, const Node& node) {
   out.form = read_form(in);
   read_meanings(in, out);
   read_default(in, out);
+  if (const auto unsaid = in.find("unsaid")) out.unsaid = unsaid->value();
+  out.range = read_range(in.find("range"));
+  out.also = read_consequences(in.find("also"));
+  out.any_case = in.string_or("any_case", "false") == "true";
+  out.agrees = in.string_or("agrees", "false") == "true";
   out.only = read_conditions(in.find("only"));
   out.written_if = read_conditions(in.find("written_if"));
   out.writes = in.string_or("writes", "");
@@ -176,15 +207,22 @@ std::vector<std::string_view> OptionEntry::names() const {
   return out;
 }
 
-const OptionMeaning* OptionEntry::meaning_of(const std::string& word) const {
-  const auto at = std::find_if(words.begin(), words.end(), [&](const auto& one) { return one.first == word; });
-  if (at != words.end()) return &at->second;
-  return otherwise ? &*otherwise : nullptr;
+bool OptionEntry::is_number() const { return form == Form::count || form == Form::number; }
+
+std::optional<OptionMeaning> OptionEntry::meaning_of(const std::string& word) const {
+  const auto at = std::find_if(words.begin(), words.end(), [&](const auto& one) {
+    return one.first == word || (any_case && same_but_case(one.first, word));
+  });
+  if (at != words.end()) return at->second;
+  if (otherwise) return otherwise;
+  const bool itself = !key.empty() && (words.empty() || is_number());
+  return itself ? std::optional(OptionMeaning{word}) : std::nullopt;
 }
 
-const std::string* OptionEntry::word_for(std::string_view value) const {
+std::optional<std::string> OptionEntry::word_for(const std::string& value) const {
   const auto at = std::find_if(words.begin(), words.end(), [&](const auto& one) { return one.second.word == value; });
-  return at == words.end() ? nullptr : &at->first;
+  if (at != words.end()) return at->first;
+  return words.empty() || is_number() ? std::optional(value) : std::nullopt;
 }
 
 }  // namespace mirfak

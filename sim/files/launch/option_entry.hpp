@@ -17,7 +17,8 @@ enum class OptionVerdict : std::uint8_t {
   take,   // it decides its key
   use,    // it belongs to a key that other options decide
   leave,  // it has no effect
-  doubt   // its meaning is known, and predictions leave it out
+  doubt,  // its meaning is known, and predictions leave it out
+  hold    // the same, and the training is another one than mirfak describes
 };
 
 // The meaning of one value of an option. A value with a word decides the key, whatever the verdict says in addition.
@@ -40,6 +41,13 @@ struct OptionCondition {
 
   // Evaluates a condition on a key; `value_of` returns the value of a key, "" for none.
   bool holds(const std::function<std::string(std::string_view key)>& value_of) const;
+};
+
+// Another key of the scenario that an option decides together with its own.
+struct OptionConsequence {
+  std::string key;
+  OptionMeaning meaning;
+  std::vector<OptionCondition> only = {};
 };
 
 // An option of a program: its name, the words that it takes, and its meaning for a scenario. Readers and writers of the
@@ -68,11 +76,16 @@ struct OptionEntry {
   std::string key = {};   // key of the scenario: "strategy.micro_batch"; "": none
   Form form = Form::word;
   std::vector<std::pair<std::string, OptionMeaning>> words =
-      {};                                        // meanings of the program's words; empty: the same words
-  std::optional<OptionMeaning> otherwise = {};   // meaning of any other word, or of an option without a key
-  std::string fallback = {};                     // value of the key where no option states it; "": none
-  std::string like = {};                         // other key whose value is the default; "": `fallback` is the default
-  std::string why = {};                          // reason for the default
+      {};                                       // meanings of the program's words; empty: the same words
+  std::optional<OptionMeaning> otherwise = {};  // meaning of any other word, or of an option without a key
+  std::string fallback = {};                    // value of the key where no option states it; "": none
+  std::string like = {};                        // other key whose value is the default; "": `fallback` is the default
+  std::string why = {};                         // reason for the default
+  Value unsaid = {};                            // the program's own word where no file states the option; null: none
+  std::optional<std::pair<double, double>> range = {};  // least and most that a number may be
+  std::vector<OptionConsequence> also = {};             // further keys that the option decides
+  bool any_case = false;                                // capital and small letters of words are the same
+  bool agrees = false;  // a program around this one may decide the key, and the option must not contradict it
   std::vector<OptionCondition> only = {};        // conditions under which the option counts
   std::vector<OptionCondition> written_if = {};  // conditions under which it is written
   std::string writes = {};                       // word that is written for an option without a key
@@ -80,13 +93,15 @@ struct OptionEntry {
   OptionMeaning refused = {};  // the error for a value of the key that the program has no word for: reason, hint
 
   std::vector<std::string_view> names() const;  // all names of the option, without dashes in front
+  bool is_number() const;
   bool has_default() const { return !fallback.empty() || !like.empty(); }
   // Returns this option as another program has it, which takes these words.
   OptionEntry taking(std::vector<std::string> words_taken) const;
-  // Returns the meaning of a value in the program's words; nullptr: none.
-  const OptionMeaning* meaning_of(const std::string& word) const;
-  // Returns the program's word for a value of the key; nullptr: none. `words` must not be empty.
-  const std::string* word_for(std::string_view value) const;
+  // Returns the meaning of a value in the program's words, of which a number stands for itself if it has no meaning of
+  // its own; nullopt: none.
+  std::optional<OptionMeaning> meaning_of(const std::string& word) const;
+  // Returns the program's word for a value of the key, by the same rule; nullopt: none.
+  std::optional<std::string> word_for(const std::string& value) const;
 };
 
 // A job that a program cannot run: the key to blame, the conditions that such a job meets, and the message. "{}" in the
@@ -97,6 +112,9 @@ struct OptionRefusal {
   std::string reason;
   std::string hint;
 };
+
+// True for the same words but for capital letters.
+bool same_but_case(std::string_view a, std::string_view b);
 
 // Reads an entry, a refusal or a condition. Error(input) for one that does not follow hw_profiles/launch/README.md.
 OptionEntry read_option_entry(const std::string& name, const Node& node);

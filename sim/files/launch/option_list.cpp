@@ -86,6 +86,12 @@ void OptionList::require(const LaunchOptions& options) const {
   }
 }
 
+const Document& launch_facts(const std::filesystem::path& hardware, std::string_view name) {
+  static Remembered<Document> files;
+  const std::filesystem::path path = hardware / "launch" / fmt::format("{}.yaml", name);
+  return files.get(path.string(), [&] { return Document::from_file(path); });
+}
+
 const OptionList& option_list(const std::filesystem::path& hardware, std::string_view name) {
   static Remembered<OptionList> lists;
   return lists.get((hardware / name).string(), [&] { return OptionList(hardware, name); });

@@ -44,6 +44,9 @@ class OptionList {
   std::map<std::string, std::size_t, std::less<>> places_;  // of the entries, by their names
 };
 
+// Returns hw_profiles/launch/NAME.yaml, which is read once. Error(input) if there is no such file.
+const Document& launch_facts(const std::filesystem::path& hardware, std::string_view name);
+
 // Returns the list of a project, which is read once.
 const OptionList& option_list(const std::filesystem::path& hardware, std::string_view name);
 

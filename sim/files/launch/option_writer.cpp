@@ -38,9 +38,9 @@ class OptionWriter {
     const std::string own = value(entry.key);
     const bool other_key = entry.unless.find('.') != std::string::npos;
     if (own.empty() || own == (other_key ? value(entry.unless) : entry.unless)) return;
-    const std::string* word = entry.words.empty() ? &own : entry.word_for(own);
-    if (flag && (word != nullptr || !entry.written_if.empty())) return out_.flag(entry.name);
-    if (!flag && word != nullptr) return out_.value(entry.name, *word);
+    const std::optional<std::string> word = entry.word_for(own);
+    if (flag && (word || !entry.written_if.empty())) return out_.flag(entry.name);
+    if (!flag && word) return out_.value(entry.name, *word);
     require_expressible(flag || entry.refused.reason.empty(), entry.key, entry.refused.reason, entry.refused.word);
   }
 

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,36 +17,12 @@ namespace mirfak {
 
 namespace {
 
-// Models of models/ that torchtitan defines too, with two sizes that reveal a changed model.
-struct Flavor {
-  std::string_view model;
-  std::string_view name;
-  std::string_view flavor;
-  std::int64_t layers;
-  std::int64_t hidden;
-};
-constexpr std::array<Flavor, 8> kFlavors = {{
-    {"llama3-8b", "llama3", "8B", 32, 4096},
-    {"llama3-70b", "llama3", "70B", 80, 8192},
-    {"llama3-405b", "llama3", "405B", 126, 16384},
-    {"deepseek-v2-lite", "deepseek_v3", "16B", 27, 2048},
-    {"deepseek-v2", "deepseek_v3", "236B", 60, 5120},
-    {"deepseek-v3", "deepseek_v3", "671B", 61, 7168},
-    {"qwen3-30b-a3b", "qwen3", "30B-A3B", 48, 2048},
-    {"qwen3-235b-a22b", "qwen3", "235B-A22B", 94, 4096},
-}};
-
-const Flavor& flavor_of(const ModelSpec& model) {
-  const auto* const flavor =
-      std::find_if(kFlavors.begin(), kFlavors.end(), [&](const Flavor& f) { return f.model == model.name; });
-  const bool known = flavor != kFlavors.end() && flavor->layers == model.layers && flavor->hidden == model.hidden;
-  std::vector<std::string_view> names;
-  for (const Flavor& f : kFlavors) names.push_back(f.model);
-  require_expressible(known, "model", fmt::format("torchtitan has no model of the sizes of {}", model.name),
-                      fmt::format("it has {}", fmt::join(names, ", ")));
-  require_expressible(model.prediction_layers == 0, "model.prediction_layers",
+// Returns the name and flavor of the job's model among the facts of hw_profiles/launch/torchtitan.yaml.
+const Value::Field& flavor_of(const Job& job, const Document& facts) {
+  const Value::Field& found = entry_of_model(job.model, facts.root(), "written_models", "torchtitan has no model");
+  require_expressible(job.model.prediction_layers == 0, "model.prediction_layers",
                       "torchtitan has no multi-token prediction", "set it to 0");
-  return *flavor;
+  return found;
 }
 
 std::string list_in_toml(const std::vector<std::string>& words) {
@@ -105,20 +80,16 @@ const Value* value_at(const Value& config, std::string_view section, std::string
   return found == nullptr ? nullptr : found->find(key);
 }
 
-// Returns the named configuration of a flavor, from hw_profiles/launch/torchtitan.yaml.
-const Value::Field& configuration_of(const Flavor& flavor, const Document& facts) {
-  const Value* configs = facts.root().find("configs");
-  if (configs == nullptr) fail_internal("hw_profiles/launch/torchtitan.yaml has no configs");
-  for (const Value::Field& config : configs->fields) {
-    const Value* name = value_at(config.value, "model", "name");
-    const Value* size = value_at(config.value, "model", "flavor");
-    if (name != nullptr && size != nullptr && name->scalar == flavor.name && size->scalar == flavor.flavor) {
-      return config;
-    }
-  }
-  fail_infeasible(
-      {}, fmt::format("model: torchtitan has no configuration with a name of {} {}", flavor.name, flavor.flavor),
-      "write one in Python, or choose another model");
+// Returns the named configuration of a flavor.
+const Value::Field& configuration_of(const Value::Field& flavor, const Document& facts) {
+  const std::vector<Value::Field>& configs = facts.root().find("configs")->fields;
+  const auto found =
+      std::find_if(configs.begin(), configs.end(), [&](const auto& one) { return one.key == flavor.key; });
+  if (found != configs.end()) return *found;
+  fail_infeasible({},
+                  fmt::format("model: torchtitan has no configuration with a name of {} {}",
+                              flavor.value.find("name")->scalar, flavor.value.find("flavor")->scalar),
+                  "write one in Python, or choose another model");
 }
 
 // Checks precision: a configuration states the model's converters, and no option does.
@@ -141,16 +112,17 @@ void require_precision(const Job& job, const Value::Field& config) {
 
 LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::path& hardware) {
   const OptionList& list = option_list(hardware, "torchtitan-toml");
-  const Flavor& flavor = flavor_of(job.model);
+  const Document& facts = launch_facts(hardware, "torchtitan");
+  const Value::Field& flavor = flavor_of(job, facts);
   LaunchProgram out;
   out.start = {"-m", "torchtitan.train"};
   out.configured_by_file = true;
   out.comments = {list.title(), world_comment(job)};
   LaunchOptions model;
-  model.value("model.name", flavor.name);
-  model.value("model.flavor", flavor.flavor);
+  model.value("model.name", flavor.value.find("name")->scalar);
+  model.value("model.flavor", flavor.value.find("flavor")->scalar);
   if (job.recipe().scaling == Scaling::current) model.words("model.converters", {"quantize.linear.float8"});
-  const LaunchOptions settings = torchtitan_settings(job, list, TitanForm::toml, out.files);
+  const LaunchOptions settings = torchtitan_settings(job, list, false, out.files);
   for (const LaunchOption& setting : settings.all()) model.add(setting);
   list.require(model);
   out.files.push_back({"torchtitan.toml", comment_lines(out.comments) + toml_text(model, list)});
@@ -160,16 +132,16 @@ LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::pat
 
 LaunchProgram torchtitan_program(const Job& job, const std::filesystem::path& hardware) {
   const OptionList& list = option_list(hardware, "torchtitan");
-  const Document facts = Document::from_file(hardware / "launch" / "torchtitan.yaml");
-  const Flavor& flavor = flavor_of(job.model);
+  const Document& facts = launch_facts(hardware, "torchtitan");
+  const Value::Field& flavor = flavor_of(job, facts);
   const Value::Field& config = configuration_of(flavor, facts);
   require_precision(job, config);
   LaunchProgram out;
   out.start = {"-m", "torchtitan.train"};
   out.comments = {list.title(), world_comment(job)};
-  out.options.value("--module", flavor.name);
+  out.options.value("--module", flavor.value.find("name")->scalar);
   out.options.value("--config", config.key);
-  const LaunchOptions settings = torchtitan_settings(job, list, TitanForm::command, out.files);
+  const LaunchOptions settings = torchtitan_settings(job, list, true, out.files);
   list.require(settings);
   for (const LaunchOption& setting : settings.all()) {
     out.options.add(in_command(setting, list.find(setting.name)->form));

@@ -1,17 +1,49 @@
 #include "scenario/sections.hpp"
 
+#include "base/file_reference.hpp"
+#include "base/suggestion.hpp"
 #include "model/model_loader.hpp"
 #include "network/fabric_file.hpp"
 #include "scenario/operations_section.hpp"
 #include "scenario/stated_notes.hpp"
 #include "scenario/training_section.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace mirfak {
 
 namespace {
+
+// Returns the architectures of all GPUs of the catalog and of the cluster, sorted.
+std::vector<std::string> known_architectures(const Catalog& catalog, const Cluster& cluster) {
+  std::set<std::string> out;
+  for (const NodeGroup& group : cluster.groups()) out.insert(group.hardware.gpu.architecture);
+  for (const std::string& name : catalog.names(ProfileKind::gpu)) {
+    out.insert(catalog.gpu(FileReference(name)).architecture);
+  }
+  return {out.begin(), out.end()};
+}
+
+// Refuses a framework of the user's own that names an architecture which no GPU has ("cudnn@blackwel"). `stated`: where
+// the framework is stated. The frameworks of hw_profiles/ are checked by tests, as this reads all GPUs.
+void check_architectures(const Node& stated, const Framework& framework, const Catalog& catalog,
+                         const Cluster& cluster) {
+  if (!stated.is_mapping() && !FileReference(stated).is_path()) return;
+  std::vector<std::string> known;
+  for (const std::string& kernels : framework.fusion.attention) {
+    const std::size_t at = kernels.find('@');
+    if (at == std::string::npos) continue;
+    if (known.empty()) known = known_architectures(catalog, cluster);
+    const std::string architecture = kernels.substr(at + 1);
+    if (std::binary_search(known.begin(), known.end(), architecture)) continue;
+    stated.fail(fmt::format("fusion.attention: no GPU has the architecture '{}'", architecture),
+                suggestion(architecture, known));
+  }
+}
 
 // Reads all sections except the cluster, which has been read.
 ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cluster, const ScenarioSources& sources) {
@@ -21,8 +53,12 @@ ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cl
   ModelSpec model = model_node.is_mapping() ? parse_model(model_node, models)
                                             : load_model(model_node.as_string(), models, model_node.where());
   const FrameworkCatalog& frameworks = sources.frameworks;
-  TrainingSpec training = read_training(root.require("training"), model, frameworks);
+  const Node training_node = root.require("training");
+  TrainingSpec training = read_training(training_node, model, frameworks);
   Framework framework = frameworks.framework(training.framework);
+  if (const std::optional<Node> stated = Mapping(training_node).find("framework")) {
+    check_architectures(*stated, framework, sources.catalog, cluster);
+  }
   const std::optional<Node> strategy = root.find_or_null("strategy");
   std::optional<Node> search = root.find_or_null("search");
   const std::optional<Node> operations_node = root.find_or_null("operations");
