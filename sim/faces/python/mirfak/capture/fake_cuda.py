@@ -249,7 +249,6 @@ class FakeCuda:
 
         replace(torch.Tensor, "record_stream", record_stream)
         replace(torch.Tensor, "pin_memory", lambda tensor, device=None: tensor)
-        replace(torch.Tensor, "is_pinned", lambda tensor, device=None: False)
 
 
 def _streams(cuda: FakeCuda) -> tuple[type, type]:

@@ -8,6 +8,7 @@ number (a loss, a norm), zeros for a copy.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,12 @@ def is_wrapper(kind: type) -> bool:
         and not issubclass(kind, (FakeTensor, torch.nn.Parameter))
         and kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
     )
+
+
+@functools.cache
+def is_composite(function: Any) -> bool:
+    """An operator that is other operators; autograd usually takes it apart before it comes here."""
+    return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), "CompositeImplicitAutograd")
 
 
 class FakeDevices(TorchDispatchMode):
@@ -66,12 +73,33 @@ class FakeDevices(TorchDispatchMode):
         tensors = [tensor for value in (*arguments, *keywords.values()) for tensor in tensors_in(value)]
         device = self._device(function, arguments, keywords)
         if not any(isinstance(tensor, FakeTensor) for tensor in tensors) and (device is None or device.type != "cuda"):
-            return function(*arguments, **keywords)
-        name = function._schema.name.split("::")[1]
-        special = SPECIAL.get(name)
+            return self._on_host(function, arguments, keywords)
+        if function.namespace == "prim":  # a look at a tensor: its device, its layout
+            return self.fake(function, arguments, keywords)
+        if is_composite(function):
+            with self:
+                result = function.decompose(*arguments, **keywords)
+            if result is not NotImplemented:
+                return result
+        special = SPECIAL.get(function._schema.name.split("::")[1])
         if special is not None:
             return special(self, function, arguments, keywords)
         return self.run(function, arguments, keywords)
+
+    @staticmethod
+    def _on_host(function: Any, arguments: Any, keywords: Any) -> Any:
+        """Runs an operator for real. Memory cannot be pinned without a driver, and nobody copies from it."""
+        name = function._schema.name.split("::")[1]
+        if name == "is_pinned":
+            return getattr(arguments[0], "pinned", False)
+        if name == "_pin_memory":
+            arguments[0].pinned = True
+            return arguments[0]
+        if not keywords.get("pin_memory"):
+            return function(*arguments, **keywords)
+        result = function(*arguments, **{**keywords, "pin_memory": False})
+        result.pinned = True
+        return result
 
     def run(self, function: Any, arguments: Any, keywords: Any) -> Any:
         """Runs an operator of fakes and records it."""

@@ -74,6 +74,9 @@ def on_host(value: Any) -> Any:
 
 def follow(function: Any, name: str, arguments: Any, keywords: Any, result: Any) -> None:
     """Gives the result of an operator the values that can be known or are stated."""
+    if name == "_amp_foreach_non_finite_check_and_unscale_":  # a scaler of gradients finds none that is not finite
+        remember(arguments[1], torch.zeros(arguments[1].shape, dtype=arguments[1].dtype))
+        return
     results = [tensor for tensor in tensors_in(result) if isinstance(tensor, FakeTensor)]
     if not results or not all(map(followed, results)):
         return
