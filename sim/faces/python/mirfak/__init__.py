@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec as _find_spec
 
+from . import capture as capture
+
 if _find_spec(__name__ + "._mirfak") is not None:
     from ._functions import *  # noqa: F403
     from ._functions import __all__, __version__

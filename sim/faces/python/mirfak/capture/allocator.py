@@ -66,7 +66,7 @@ class Allocator:
     def __init__(self, capacity: int | None = None, expandable_segments: bool = False) -> None:
         self.capacity, self.expandable = capacity, expandable_segments
         self.allocated = self.reserved = self.requested = 0
-        self.peak_allocated = self.peak_reserved = self.peak_requested = 0
+        self.peak_allocated = self.peak_reserved = self.window_allocated = self.window_reserved = 0
         self._free: dict[tuple[int, bool], list[tuple[int, int, Block]]] = {}
         self._growing: dict[tuple[int, bool], Block] = {}  # the last block of an expandable segment
         self._address = 0
@@ -98,7 +98,7 @@ class Allocator:
         self.allocated += block.size
         self.requested += size
         self.peak_allocated = max(self.peak_allocated, self.allocated)
-        self.peak_requested = max(self.peak_requested, self.requested)
+        self.window_allocated = max(self.window_allocated, self.allocated)
         return block
 
     def release(self, block: Block | None) -> None:
@@ -125,8 +125,12 @@ class Allocator:
                     self._remove(block)
                     self.reserved -= block.segment.size
 
+    def begin_window(self) -> None:
+        """Begins the window of which `window_allocated` and `window_reserved` are the peaks."""
+        self.window_allocated, self.window_reserved = self.allocated, self.reserved
+
     def reset_peaks(self) -> None:
-        self.peak_allocated, self.peak_reserved, self.peak_requested = self.allocated, self.reserved, self.requested
+        self.peak_allocated, self.peak_reserved = self.allocated, self.reserved
 
     def _cached(self, size: int, stream: int, small: bool) -> Block | None:
         blocks = self._free.get((stream, small), [])
@@ -178,6 +182,7 @@ class Allocator:
                 raise OutOfMemory(f"{size} bytes more than {self.reserved} of {self.capacity}")
         self.reserved += size
         self.peak_reserved = max(self.peak_reserved, self.reserved)
+        self.window_reserved = max(self.window_reserved, self.reserved)
 
     def _shrink(self, key: tuple[int, bool], block: Block) -> None:
         page = SMALL_SEGMENT if block.small else LARGE_SEGMENT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -18,7 +19,7 @@ from .fake_tensors import FakeDevices
 from .machine_code import answer_without_driver
 from .memory import Memory
 from .recorder import Recorder
-from .steps import Steps
+from .steps import Steps, state_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,11 @@ class Place:
     @property
     def local_rank(self) -> int:
         return self.rank % self.gpus_per_node
+
+    @property
+    def header(self) -> dict[str, int]:
+        """Fields of a capture."""
+        return {"world_size": self.world_size, "gpus_per_node": self.gpus_per_node}
 
     @property
     def variables(self) -> dict[str, str]:
@@ -60,13 +66,20 @@ class Environment:
     """Everything between a script and the recorder. done() is called when the window ends."""
 
     def __init__(
-        self, place: Place, device: Device, step: int, exchange: Exchange, expandable: bool, done: Callable[[], None]
+        self,
+        place: Place,
+        device: Device,
+        step: int | None,
+        exchange: Exchange,
+        expandable: bool,
+        done: Callable[[], None],
     ) -> None:
         self.place, self.device = place, device
         self.recorder = Recorder()
-        self.allocator = Allocator(expandable_segments=expandable)
+        self.allocator = Allocator(device.memory_bytes, expandable)
         self.memory = Memory(self.recorder, self.allocator)
         self.cuda = FakeCuda(self.recorder, self.memory, device, min(place.gpus_per_node, place.world_size))
+        self.recorder.at_begin = self.allocator.begin_window
         self.steps = Steps(self.recorder, step, done)
         self.groups = FakeGroups(self.recorder, self.steps, self.stream, exchange, place.world_size, place.rank)
         self.mode = FakeDevices(
@@ -82,7 +95,7 @@ class Environment:
         self.memory.install(self.stream)
         self.groups.install()
         attention.install(self.device)
-        fake_types.install()
+        fake_types.install(self.mode.fakes, self.recorder.note)
         self.steps.install()
         self.mode.__enter__()
         return self
@@ -91,3 +104,26 @@ class Environment:
         self.mode.__exit__(*raised)
         self.steps.remove()
         patches.restore()
+
+
+def recorded(environment: Environment) -> dict[str, Any]:
+    """Tables and events of a rank, for Capture.add."""
+    recorder, allocator = environment.recorder, environment.allocator
+    return {
+        "tables": {
+            "operators": recorder.operators.entries,
+            "collectives": recorder.collectives.entries,
+            "modules": recorder.modules.entries,
+        },
+        "rank": {
+            "state": state_of(list(environment.steps.optimizers.values())),
+            "dispatched": recorder.dispatched,
+            "memory": {
+                "peak_allocated_bytes": allocator.window_allocated,
+                "peak_reserved_bytes": allocator.window_reserved,
+            },
+            "notes": dict(sorted(recorder.notes.items())),
+            "before": recorder.memory_before,
+            "events": recorder.events,
+        },
+    }

@@ -243,6 +243,21 @@ class FakeCuda:
                 if hasattr(module, name):
                     replace(module, name, answer)
 
+        accelerator_device = torch.device("cuda")
+        underlying = {
+            "_get_accelerator": lambda check=None: accelerator_device,
+            "_accelerator_getAccelerator": lambda: accelerator_device,
+            "_accelerator_getDeviceIndex": lambda: self.current,
+            "_accelerator_setDeviceIndex": self.set_device,
+            "_accelerator_exchangeDevice": self._exchange_device,
+            "_accelerator_maybeExchangeDevice": self._exchange_device,
+            "_accelerator_getStream": lambda device=None: self.stream(),
+            "_accelerator_setStream": self.set_stream,
+            "_accelerator_synchronizeDevice": self.synchronize,
+        }
+        for name, answer in underlying.items():
+            replace(torch._C, name, answer)
+
     def _install_tensors(self) -> None:
         def record_stream(tensor: torch.Tensor, stream: Any) -> None:
             self.memory.use(tensor, stream.number)

@@ -9,6 +9,7 @@ handed over for real (exchange.py), because pipelines tell their neighbours shap
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed import distributed_c10d as c10d
 
 from ..errors import InputError
+from . import values
 from .exchange import Exchange
 from .operators import arguments_of, dtype_name, tensors_in
 from .patches import replace
@@ -53,17 +55,20 @@ WORK_ALONE = frozenset(("reduce_", "gather_", "alltoall_base_", "barrier", "send
 WORK_ALONE |= {"allreduce_coalesced_", "allgather_coalesced_", "allgather_into_tensor_coalesced_"}
 WORK_ALONE |= {"reduce_scatter_tensor_coalesced_"}
 
+# Collectives whose results have values where their inputs have them.
+IN_PLACE = frozenset(("all_reduce", "broadcast"))
+KEEPING_VALUES = IN_PLACE | {"all_gather", "all_gather_into_tensor", "all_to_all_single", "all_to_all"}
+
 REDUCTIONS = ("SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM")
 
 
 class FinishedWork(dist._Work):
-    """Work that is done, whose future has the tensors that DDP's reducer looks for."""
+    """Work that is done, whose future has the tensors that DDP's reducer looks for, as long as they are there."""
 
     def __init__(self, tensors: list[torch.Tensor], wait: Callable[[], None]) -> None:
         super().__init__()
         self._wait = wait
-        self._future: torch.futures.Future[Any] = torch.futures.Future()
-        self._future.set_result(tensors)
+        self._tensors = [weakref.ref(tensor) for tensor in tensors]
 
     def wait(self, timeout: Any = None) -> bool:
         self._wait()
@@ -82,7 +87,9 @@ class FinishedWork(dist._Work):
         return True
 
     def get_future(self) -> torch.futures.Future[Any]:
-        return self._future
+        future: torch.futures.Future[Any] = torch.futures.Future()
+        future.set_result([tensor for found in self._tensors if (tensor := found()) is not None])
+        return future
 
 
 def group_of(value: Any) -> dist.ProcessGroup:
@@ -146,7 +153,9 @@ class FakeGroups:
             entry["in_splits"] = [int(split) for split in bound["input_split_sizes"]]
         entry["in_bytes"], entry["out_bytes"] = sum(map(bytes_of, inputs)), sum(map(bytes_of, outputs))
         work = self._record(entry)
-        if not any(isinstance(tensor, FakeTensor) for tensor in (*inputs, *outputs)):
+        if any(isinstance(tensor, FakeTensor) for tensor in (*inputs, *outputs)):
+            self._of_fakes(kind, entry, group, inputs, outputs)
+        else:
             self._for_real(kind, entry, group, inputs, outputs)
         finished = FinishedWork(list(outputs or inputs), lambda: self.recorder.wait(work, self.stream()))
         self._alive.append(finished)
@@ -204,6 +213,22 @@ class FakeGroups:
             place = 0
         return self.recorder.communicate(place, module, phase, self.stream())
 
+    def _of_fakes(self, kind: str, entry: dict[str, Any], group: Any, inputs: list[Any], outputs: list[Any]) -> None:
+        """Small tensors of integers on the GPU, split sizes among them, keep values as tensors of the host do."""
+        known = [values.known(tensor) for tensor in inputs]
+        for tensor in outputs:
+            values.forget(tensor)
+        if kind not in KEEPING_VALUES or not known or any(value is None for value in known):
+            return
+        if not all(map(values.followed, outputs)):
+            return
+        made = [torch.empty(tensor.shape, dtype=tensor.dtype) for tensor in outputs]
+        if kind in IN_PLACE:
+            known = made = [value.clone() for value in known]
+        self._for_real(kind, entry, group, known, made)
+        for tensor, value in zip(outputs, made, strict=True):
+            values.remember(tensor, value)
+
     def _for_real(
         self, kind: str, entry: dict[str, Any], group: dist.ProcessGroup, inputs: list[Any], outputs: list[Any]
     ) -> None:
@@ -211,7 +236,7 @@ class FakeGroups:
         size, rank = group.size(), group.rank()
         if kind in ("barrier", "broadcast"):
             return
-        self.recorder.note(f"{kind} of tensors of the host: other ranks are taken to have what this one has")
+        self.recorder.note(f"values of {kind}: other ranks are taken to have what this one has")
         if kind.startswith("all_reduce") or kind == "reduce":
             if entry.get("op", "SUM") == "SUM":
                 for tensor in outputs:

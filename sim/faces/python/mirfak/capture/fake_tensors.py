@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses import fake_tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -40,8 +41,12 @@ def is_wrapper(kind: type) -> bool:
 
 @functools.cache
 def is_composite(function: Any) -> bool:
-    """An operator that is other operators; autograd usually takes it apart before it comes here."""
-    return torch._C._dispatch_has_kernel_for_dispatch_key(function.name(), "CompositeImplicitAutograd")
+    """An operator that is other operators, also on a GPU; autograd usually takes it apart before it comes here."""
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = function.name()
+    return has_kernel(name, "CompositeImplicitAutograd") and not (
+        has_kernel(name, "CUDA") or has_kernel(name, "Autograd")
+    )
 
 
 class FakeDevices(TorchDispatchMode):
@@ -68,6 +73,8 @@ class FakeDevices(TorchDispatchMode):
         keywords = keywords or {}
         if any(is_wrapper(kind) for kind in types):
             return NotImplemented
+        if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+            return function(*arguments, **keywords)  # PyTorch asks for the shape of a result: DTensor does
         if function.namespace in COLLECTIVES:
             return self.communicate(function, arguments, keywords, self.run)
         tensors = [tensor for value in (*arguments, *keywords.values()) for tensor in tensors_in(value)]
@@ -106,6 +113,7 @@ class FakeDevices(TorchDispatchMode):
         name = function._schema.name.split("::")[1]
         if name in PRODUCTS:
             self.memory.workspace(self.workspace_bytes, self.stream())
+        arguments = self._masks(name, arguments)
         result = self.fake(function, arguments, keywords)
         self.see(result)
         values.written(function, arguments, keywords)
@@ -120,11 +128,57 @@ class FakeDevices(TorchDispatchMode):
         try:
             with self.fakes:
                 return function(*arguments, **keywords)
-        except torch._subclasses.fake_tensor.UnsupportedOperatorException as error:
+        except (fake_tensor.DynamicOutputShapeException, fake_tensor.DataDependentOutputException):
+            return self._shaped_by_values(function, arguments, keywords)
+        except fake_tensor.UnsupportedOperatorException as error:
             raise InputError(
                 f"the shape of what {function} returns cannot be told without running it",
                 hint="register a fake kernel for it (torch.library.register_fake)",
             ) from error
+
+    def _shaped_by_values(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        """Runs an operator whose shapes depend on values on the host: on those that are known, else on ones."""
+
+        def on_host(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                known = values.known(value)
+                if known is None:
+                    self.recorder.note(f"values that decide the shapes of {function._schema.name}: stated as 1")
+                    known = torch.ones(value.shape, dtype=value.dtype)
+                return known
+            if isinstance(value, (list, tuple)):
+                return type(value)(on_host(item) for item in value) if tensors_in(value) else value
+            return torch.device("cpu") if isinstance(value, torch.device) else value
+
+        found = function(*map(on_host, arguments), **{key: on_host(value) for key, value in keywords.items()})
+        self.recorder.block_host("shape")
+        device = next(tensor.device for value in arguments for tensor in tensors_in(value))
+
+        def faked(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(faked(item) for item in value)
+            if not isinstance(value, torch.Tensor):
+                return value
+            with self.fakes:
+                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+            if values.followed(made):
+                values.remember(made, value)
+            return made
+
+        return faked(found)
+
+    def _masks(self, name: str, arguments: Any) -> Any:
+        """Masks among indices as the numbers of what they choose, which have a shape."""
+        if name not in ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"):
+            return arguments
+        indices: list[Any] = []
+        for index in arguments[1]:
+            if isinstance(index, FakeTensor) and index.dtype in (torch.bool, torch.uint8):
+                nonzero = self.run(aten.nonzero.default, (index,), {})
+                indices += self.run(aten.unbind.int, (nonzero, 1), {})
+            else:
+                indices.append(index)
+        return (arguments[0], indices, *arguments[2:])
 
     def see(self, result: Any) -> None:
         stream = self.stream()
@@ -137,6 +191,9 @@ class FakeDevices(TorchDispatchMode):
         if not self.recorder.recording:
             return
         name = function._schema.name.split("::")[1]
+        touched = (tensor for value in (*arguments, *keywords.values(), result) for tensor in tensors_in(value))
+        if not any(tensor.device.type == "cuda" for tensor in touched):
+            return  # of fakes on the host
         if not launches(function, name):
             self.recorder.host()
             return

@@ -43,6 +43,7 @@ def capture_job(
     logs: pathlib.Path | None = None,
 ) -> Capture:
     """Runs the script as each rank. Raises InputError with the place in the script where that fails."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # on a machine that has GPUs, none is touched
     import torch  # before processes are made: each then has it already
 
     from .environment import Place
@@ -68,8 +69,7 @@ def capture_job(
             {
                 "program": pathlib.Path(command[-1] if command[0] == "-m" else command[0]).stem,
                 "command": command,
-                "world_size": world_size,
-                "gpus_per_node": gpus_per_node,
+                **Place(0, world_size, gpus_per_node).header,
                 "device": device.key,
                 "step": step,
                 "torch": torch.__version__,

@@ -3,8 +3,7 @@
 PyTorch's CUDA build asks CUDA's runtime in places that no Python function reaches: autograd's engine asks for the
 accelerator and its contexts, DDP's reducer makes CUDA events for a timer. Without a driver these questions end in
 errors. Each function below is exported by libtorch_cpu.so and answers with a register, so its first instructions are
-overwritten by "return 0" in this process's private copy of the page: no compiler, no file is changed, and a build for
-CPUs needs the same answers and gets them.
+overwritten by the answer in this process's private copy of the page: no compiler, no file is changed.
 """
 
 from __future__ import annotations
@@ -18,37 +17,46 @@ from ..errors import InternalError
 
 CUDA = 1  # c10::DeviceType::CUDA
 
-# Return 0: an optional without a value, or false.
-RETURN_ZERO = {
+# An optional without a value, or false.
+NOTHING = {
     "x86_64": bytes.fromhex("31c0c3"),  # xor eax, eax; ret
     "aarch64": bytes.fromhex("000080d2c0035fd6"),  # mov x0, #0; ret
 }
 
-# Mangled name: what the answer means.
+# An optional of one byte that has the value 1 where the argument is true, and none where it is false.
+CUDA_IF_ASKED = {
+    "x86_64": bytes.fromhex("400fb6c769c001010000c3"),  # movzx eax, dil; imul eax, eax, 0x101; ret
+    # and w0, w0, #1; mov w1, #0x101; mul w0, w0, w1; ret
+    "aarch64": bytes.fromhex("0000001221208052007c011bc0035fd6"),
+}
+
+# Function: its mangled name and the code of the answer.
 ANSWERS = {
-    "_ZN2at11accelerator14getAcceleratorEb": "at::accelerator::getAccelerator(bool): there is none",
-    "_ZN2at11accelerator13isAcceleratorEN3c1010DeviceTypeE": "at::accelerator::isAccelerator(DeviceType): no",
-    "_ZN4c10d7Reducer28should_collect_runtime_statsEv": "c10d::Reducer::should_collect_runtime_stats(): no timer",
+    # The engine asks without `checked`, and gets none; a device that is given by its number is asked for with it.
+    "at::accelerator::getAccelerator(bool checked)": ("_ZN2at11accelerator14getAcceleratorEb", CUDA_IF_ASKED),
+    "at::accelerator::isAccelerator(DeviceType)": (
+        "_ZN2at11accelerator13isAcceleratorEN3c1010DeviceTypeE",
+        NOTHING,
+    ),
+    "c10d::Reducer::should_collect_runtime_stats()": ("_ZN4c10d7Reducer28should_collect_runtime_statsEv", NOTHING),
 }
 
 
 def answer_without_driver(torch_folder: pathlib.Path) -> None:
     """Replaces the answers in this process and its later children. Raises InternalError where that cannot be done."""
-    code = RETURN_ZERO.get(platform.machine())
-    if code is None or platform.system() != "Linux":
+    machine = platform.machine()
+    if machine not in NOTHING or platform.system() != "Linux":
         raise InternalError(
-            f"programs cannot be captured on {platform.system()} {platform.machine()}",
+            f"programs cannot be captured on {platform.system()} {machine}",
             hint="capture on Linux, x86-64 or aarch64",
         )
     library = ctypes.CDLL(str(torch_folder / "lib" / "libtorch_cpu.so"))
-    for name, meaning in ANSWERS.items():
+    for function, (name, code) in ANSWERS.items():
         try:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         except AttributeError:
-            raise InternalError(
-                f"this PyTorch has no function {meaning.partition(':  ')[0]}", hint="capture with PyTorch 2.15"
-            ) from None
-        _overwrite(address, code)
+            raise InternalError(f"this PyTorch has no function {function}", hint="capture with PyTorch 2.15") from None
+        _overwrite(address, code[machine])
 
 
 def _overwrite(address: int, code: bytes) -> None:

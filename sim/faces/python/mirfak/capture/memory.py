@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .allocator import Allocator, Block
+from .allocator import Allocator, Block, OutOfMemory
 from .patches import replace
 from .recorder import Recorder
 
@@ -47,8 +47,7 @@ class Memory:
         with self._lock:
             if key not in self._workspaces:
                 self._workspaces.add(key)
-                self.recorder.allocate(size, stream)
-                self.allocator.allocate(size, stream)
+                self._allocate(size, stream)
 
     def install(self, stream: Any) -> None:
         """Follows storages that are resized. `stream()` is the number of the current stream."""
@@ -66,9 +65,18 @@ class Memory:
 
     def _hold(self, key: int, size: int, stream: int) -> None:
         if size:
-            self._held[key] = (self.recorder.allocate(size, stream), self.allocator.allocate(size, stream), size)
+            self._held[key] = (*self._allocate(size, stream), size)
         else:
             self._held[key] = (0, None, 0)
+
+    def _allocate(self, size: int, stream: int) -> tuple[int, Block | None]:
+        number = self.recorder.allocate(size, stream)
+        try:
+            return number, self.allocator.allocate(size, stream)
+        except OutOfMemory:
+            self.recorder.note("more memory than the GPU has: captured as if it had enough")
+            self.allocator.capacity = None
+            return number, self.allocator.allocate(size, stream)
 
     def _release(self, key: int) -> None:
         number, block, size = self._held.pop(key)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 PHASES = ("forward", "recomputation", "backward", "optimizer")
@@ -47,6 +47,7 @@ class Recorder:
         self.memory_before: list[list[int]] = []
         self.notes: dict[str, int] = {}
         self.recording = False
+        self.at_begin: Callable[[], None] = lambda: None
         self.dispatched = 0
         self._undisclosed = 0  # operators dispatched since the last event that launch nothing
         self._blocks = self._works = self._events = self._streams = 0
@@ -58,6 +59,7 @@ class Recorder:
         self.notes[text] = self.notes.get(text, 0) + 1
 
     def begin(self) -> None:
+        self.at_begin()
         self.recording, self.events, self.dispatched, self._undisclosed = True, [], 0, 0
 
     def end(self) -> None:

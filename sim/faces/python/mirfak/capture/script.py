@@ -9,14 +9,14 @@ import os
 import pathlib
 import runpy
 import sys
+import tempfile
 import traceback
 from typing import Any, NoReturn
 
 from ..errors import Error, InputError
 from .devices import Device
-from .environment import Environment, Place
+from .environment import Environment, Place, recorded
 from .exchange import Exchange
-from .steps import state_of
 
 # Libraries that would ask other hosts for files, or tell them of the run.
 OFFLINE = {
@@ -27,30 +27,6 @@ OFFLINE = {
     "WANDB_MODE": "disabled",
     "TOKENIZERS_PARALLELISM": "false",
 }
-
-
-def recorded(environment: Environment) -> dict[str, Any]:
-    """Tables and events of a rank, for Capture.add."""
-    recorder, allocator = environment.recorder, environment.allocator
-    return {
-        "tables": {
-            "operators": recorder.operators.entries,
-            "collectives": recorder.collectives.entries,
-            "modules": recorder.modules.entries,
-        },
-        "rank": {
-            "state": state_of(list(environment.steps.optimizers.values())),
-            "dispatched": recorder.dispatched,
-            "memory": {
-                "peak_allocated_bytes": allocator.peak_allocated,
-                "peak_requested_bytes": allocator.peak_requested,
-                "peak_reserved_bytes": allocator.peak_reserved,
-            },
-            "notes": dict(sorted(recorder.notes.items())),
-            "before": recorder.memory_before,
-            "events": recorder.events,
-        },
-    }
 
 
 def run_rank(
@@ -81,6 +57,7 @@ def run_rank(
 
     if exchange.turns is not None:
         exchange.turns.take()
+    del os.environ["CUDA_VISIBLE_DEVICES"]
     os.environ.update(place.variables | OFFLINE)
     environment = Environment(place, device, step, exchange, expandable, lambda: leave(recorded(environment)))
     confine(folder / "written" / str(place.rank))
@@ -130,6 +107,9 @@ def place_of(error: BaseException) -> str:
 def confine(folder: pathlib.Path) -> None:
     """Leads files that Python opens for writing into `folder`, and refuses connections to other hosts."""
     folder.mkdir(parents=True, exist_ok=True)
+    scratch = folder.parent.parent / f"t{folder.name}"  # short: sockets lie in it
+    scratch.mkdir()
+    os.environ["TMPDIR"], tempfile.tempdir = str(scratch), str(scratch)
     original = io.open
 
     def inside(path: Any) -> pathlib.Path:

@@ -21,9 +21,9 @@ FORWARD, RECOMPUTATION, BACKWARD, OPTIMIZER = range(len(PHASES))
 
 
 class Steps:
-    """Counts steps and says where the host is. `wanted`: the step that is captured, counted from 0."""
+    """Counts steps and says where the host is. `wanted`: the step that is captured, from 0; None for everything."""
 
-    def __init__(self, recorder: Recorder, wanted: int, done: Callable[[], None]) -> None:
+    def __init__(self, recorder: Recorder, wanted: int | None, done: Callable[[], None]) -> None:
         self.recorder, self.wanted, self.done = recorder, wanted, done
         self.finished = 0
         self.optimizers: dict[int, torch.optim.Optimizer] = {}
@@ -41,7 +41,7 @@ class Steps:
             modules.register_module_forward_pre_hook(self._enter_module),
             modules.register_module_forward_hook(self._leave_module, always_call=True),
         ]
-        if self.wanted == 0:
+        if not self.wanted:
             self.recorder.begin()
 
     def remove(self) -> None:
@@ -104,7 +104,7 @@ class Steps:
         self._forward_places.clear()
         if self.finished == self.wanted:
             self.recorder.begin()
-        elif self.finished == self.wanted + 1:
+        elif self.wanted is not None and self.finished == self.wanted + 1:
             self.recorder.end()
             self.done()
 

@@ -8,6 +8,7 @@ value is stated, and the capture notes it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -44,8 +45,13 @@ def written(function: Any, arguments: Any, keywords: Any) -> None:
     for name, value in arguments_of(function, arguments, keywords).items():
         if any(item.name == name and item.is_write for item in function._schema.arguments):
             for tensor in tensors_in(value):
-                if isinstance(tensor, FakeTensor):
-                    _writes[_storage(tensor)] = _writes.get(_storage(tensor), 0) + 1
+                forget(tensor)
+
+
+def forget(tensor: torch.Tensor) -> None:
+    """Something has written to the tensor."""
+    if isinstance(tensor, FakeTensor):
+        _writes[_storage(tensor)] = _writes.get(_storage(tensor), 0) + 1
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -80,8 +86,9 @@ def follow(function: Any, name: str, arguments: Any, keywords: Any, result: Any)
     results = [tensor for tensor in tensors_in(result) if isinstance(tensor, FakeTensor)]
     if not results or not all(map(followed, results)):
         return
-    if name in CHECKS:
-        remember(results[0], torch.full(results[0].shape, CHECKS[name]))
+    stated = CHECKS.get(name, _compared(name, arguments))
+    if stated is not None:
+        remember(results[0], torch.full(results[0].shape, stated))
         return
     if name in RANDOM_INTEGERS:
         bounds = [value for value in arguments if isinstance(value, int)]
@@ -104,6 +111,16 @@ def follow(function: Any, name: str, arguments: Any, keywords: Any, result: Any)
     for fake, value in zip(results, values, strict=False):
         if fake.shape == value.shape and fake.dtype == value.dtype:
             remember(fake, value)
+
+
+def _compared(name: str, arguments: Any) -> bool | None:
+    """A comparison by which isfinite and isinf are written: with infinity, or of a tensor with itself."""
+    if name not in ("eq", "ne") or known(arguments[0]) is not None:
+        return None
+    if arguments[1] is arguments[0]:
+        return name == "eq"
+    infinite = isinstance(arguments[1], float) and math.isinf(arguments[1])
+    return name == "ne" if infinite else None
 
 
 def balanced(function: Any, name: str, arguments: Any, result: Any) -> bool:
