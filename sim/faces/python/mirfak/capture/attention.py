@@ -70,7 +70,7 @@ def choose(
 
 
 def _dense(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, grouped: bool) -> bool:
-    """What all fused kernels ask of shapes: four dimensions, lengths, one head or a divisor of heads for keys."""
+    """Checks the shapes for all fused kernels: four dimensions, lengths, one head or a divisor of heads for keys."""
     tensors = (query, key, value)
     if any(tensor.dim() != 4 or tensor.stride(-1) != 1 and tensor.shape[-1] != 1 for tensor in tensors):
         return False

@@ -33,7 +33,7 @@ class Capture:
     ranks: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def rank(self, number: int) -> dict[str, Any]:
-        """What a rank did, if need be by the rank that did the same."""
+        """Returns what a rank did, if need be from the rank that did the same."""
         found = self.ranks[number]
         return self.rank(found["same_as"]) if "same_as" in found else found
 

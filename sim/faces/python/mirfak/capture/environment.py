@@ -41,7 +41,7 @@ class Place:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What torchrun puts into the environment."""
+        """Environment variables of torchrun."""
         per_node = min(self.gpus_per_node, self.world_size)
         return {
             "RANK": str(self.rank),

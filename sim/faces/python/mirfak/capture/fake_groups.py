@@ -132,7 +132,7 @@ class FakeGroups:
 
     def _c10d(self, name: str, bound: dict[str, Any]) -> Any:
         if name not in C10D:
-            raise InputError(f"the collective c10d::{name} cannot be captured yet")
+            raise InputError(f"the collective c10d::{name} cannot be captured")
         kind, source, target = C10D[name]
         group = group_of(bound["process_group"])
         inputs, outputs = tensors_in(bound.get(source)), tensors_in(bound.get(target))
@@ -320,7 +320,7 @@ class FakeGroups:
         replace(dist, "is_nccl_available", lambda: True)
 
     def _verify_parameters(self, group: Any, parameters: list[torch.Tensor], logger: Any = None) -> None:
-        """What DDP's constructor communicates to compare parameters; without values there is nothing to compare."""
+        """Communicates as DDP's constructor does to compare parameters; without values there is nothing to compare."""
         device = parameters[0].device
         count = torch.empty(1, dtype=torch.int64, device=device)
         group.allgather([[torch.empty_like(count) for _ in range(group.size())]], [count]).wait()

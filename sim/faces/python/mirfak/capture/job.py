@@ -88,7 +88,7 @@ def _log_to(path: pathlib.Path) -> None:
 
 
 def _await(children: dict[int, int], folder: pathlib.Path) -> dict[int, Any]:
-    """What each rank recorded. The first that fails ends the others."""
+    """Waits for records of all ranks. The first that fails ends the others."""
     answers: dict[int, Any] = {}
     waiting = dict(children)
     try:

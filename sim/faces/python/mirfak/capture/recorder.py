@@ -1,4 +1,4 @@
-"""What one rank does, in the order in which its host does it.
+"""Work of one rank, in the order in which its host gives it.
 
 The recorder knows nothing of PyTorch: the fake devices (fake_tensors.py, fake_cuda.py, fake_groups.py) tell it of
 operators, communication, streams and memory, and hooks (steps.py) of modules, phases and steps. What is said within

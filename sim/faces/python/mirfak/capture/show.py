@@ -1,4 +1,4 @@
-"""What a capture holds, for people and as JSON."""
+"""Contents of a capture, for people and as JSON."""
 
 from __future__ import annotations
 

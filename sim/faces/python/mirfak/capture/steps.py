@@ -1,4 +1,4 @@
-"""Where in the program the host is: in which module, phase and step.
+"""The place in the program where the host is: its module, phase and step.
 
 The window of a capture begins when the outermost `optimizer.step` of one step returns, and ends when that of the next
 returns. A step of an optimizer within another (a wrapper's) does not count.
