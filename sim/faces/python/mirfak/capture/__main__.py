@@ -1,0 +1,7 @@
+"""python -m mirfak.capture"""
+
+import sys
+
+from .commands import main
+
+sys.exit(main(sys.argv[1:]))

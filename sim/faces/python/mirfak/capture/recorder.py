@@ -1,0 +1,141 @@
+"""Work of one rank, in the order in which its host gives it.
+
+The recorder knows nothing of PyTorch: the fake devices (fake_tensors.py, fake_cuda.py, fake_groups.py) tell it of
+operators, communication, streams and memory, and hooks (steps.py) of modules, phases and steps. What is said within
+the window, from the end of one optimizer step to the end of the next, is kept as events; of what is said before it,
+only memory is kept, because blocks of it are still there.
+
+Operators, collectives and modules repeat, so events name them by their place in a table.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
+PHASES = ("forward", "recomputation", "backward", "optimizer")
+
+
+class Table:
+    """Distinct entries in the order in which they first came."""
+
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self._places: dict[Hashable, int] = {}
+
+    def place(self, key: Hashable, entry: Any) -> int:
+        """The place of `entry`, which `key` identifies."""
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = len(self.entries)
+            self.entries.append(entry)
+        return found
+
+    def place_of(self, entry: Any) -> int:
+        return self.place(json.dumps(entry, sort_keys=True), entry)
+
+
+class Recorder:
+    """Events of one rank. Streams are numbered; 0 is the stream on which everything runs that names no other."""
+
+    def __init__(self) -> None:
+        self.operators, self.collectives, self.modules = Table(), Table(), Table()
+        self.modules.place_of("")
+        self.events: list[list[Any]] = []
+        self.memory_before: list[list[int]] = []
+        self.notes: dict[str, int] = {}
+        self.recording = False
+        self.at_begin: Callable[[], None] = lambda: None
+        self.dispatched = 0
+        self._undisclosed = 0  # operators dispatched since the last event that launch nothing
+        self._blocks = self._works = self._events = self._streams = 0
+        # Autograd runs the backward pass in a thread of its own, while the thread that asked for it waits.
+        self._lock = threading.RLock()
+
+    def note(self, text: str) -> None:
+        """Remembers an assumption or a simplification, and how often it was made."""
+        self.notes[text] = self.notes.get(text, 0) + 1
+
+    def begin(self) -> None:
+        self.at_begin()
+        self.recording, self.events, self.dispatched, self._undisclosed = True, [], 0, 0
+
+    def end(self) -> None:
+        self._flush()
+        self.recording = False
+
+    def host(self) -> None:
+        """An operator that the host dispatches and that launches nothing: a view, an empty tensor."""
+        if self.recording:
+            with self._lock:
+                self.dispatched += 1
+                self._undisclosed += 1
+
+    def operator(self, place: int, module: int, phase: int, stream: int) -> None:
+        if self.recording:
+            self.dispatched += 1
+            self._add(["op", place, module, phase, stream])
+
+    def communicate(self, place: int, module: int, phase: int, stream: int) -> int:
+        """A collective, a send or a receive that `stream` hands over. Returns the number of the work to wait for."""
+        self._works += 1
+        if self.recording:
+            self.dispatched += 1
+            self._add(["comm", place, module, phase, stream, self._works])
+        return self._works
+
+    def wait(self, work: int, stream: int) -> None:
+        """`stream` waits for communication."""
+        if self.recording:
+            self._add(["wait", work, stream])
+
+    def new_stream(self) -> int:
+        self._streams += 1
+        return self._streams
+
+    def record_event(self, stream: int) -> int:
+        self._events += 1
+        if self.recording:
+            self._add(["record", self._events, stream])
+        return self._events
+
+    def await_event(self, event: int, stream: int) -> None:
+        if self.recording:
+            self._add(["await", event, stream])
+
+    def block_host(self, reason: str) -> None:
+        """The host waits until the device has done what it was given."""
+        if self.recording:
+            self._add(["block", reason])
+
+    def allocate(self, size: int, stream: int) -> int:
+        """`size` bytes for `stream`. Returns the number of the block."""
+        self._blocks += 1
+        self._memory(["alloc", self._blocks, size, stream])
+        return self._blocks
+
+    def use(self, block: int, stream: int) -> None:
+        """`stream` uses `block`, which is of another: once released, the block waits for `stream`."""
+        self._memory(["use", block, stream])
+
+    def free(self, block: int) -> None:
+        self._memory(["free", block])
+
+    def _memory(self, event: list[Any]) -> None:
+        if self.recording:
+            self._add(event)
+        else:
+            with self._lock:
+                self.memory_before.append(event)
+
+    def _flush(self) -> None:
+        if self._undisclosed:
+            self.events.append(["host", self._undisclosed])
+            self._undisclosed = 0
+
+    def _add(self, event: list[Any]) -> None:
+        with self._lock:
+            self._flush()
+            self.events.append(event)

@@ -1,0 +1,139 @@
+"""The place in the program where the host is: its module, phase and step.
+
+The window of a capture begins when the outermost `optimizer.step` of one step returns, and ends when that of the next
+returns. A step of an optimizer within another (a wrapper's) does not count.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.modules import module as modules
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from .recorder import PHASES, Recorder
+
+FORWARD, RECOMPUTATION, BACKWARD, OPTIMIZER = range(len(PHASES))
+
+
+class Steps:
+    """Counts steps and says where the host is. `wanted`: the step that is captured, from 0; None for everything."""
+
+    def __init__(self, recorder: Recorder, wanted: int | None, done: Callable[[], None]) -> None:
+        self.recorder, self.wanted, self.done = recorder, wanted, done
+        self.finished = 0
+        self.optimizers: dict[int, torch.optim.Optimizer] = {}
+        self._depth = 0
+        self._threads = threading.local()
+        self._names: dict[int, str] = {}
+        self._forward_places: dict[int, int] = {}  # sequence number of an autograd node: place of its module
+        self._after_backward = False
+        self._hooks: list[Any] = []
+
+    def install(self) -> None:
+        self._hooks = [
+            register_optimizer_step_pre_hook(self._enter_step),
+            register_optimizer_step_post_hook(self._leave_step),
+            modules.register_module_forward_pre_hook(self._enter_module),
+            modules.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        if not self.wanted:
+            self.recorder.begin()
+
+    def remove(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def place(self) -> tuple[int, int]:
+        """Module (its place in the recorder's table) and phase of what is dispatched now."""
+        stack = self._stack()
+        if torch._C._current_graph_task_id() == -1:
+            if self._depth or (self._after_backward and not stack):
+                return (stack[-1] if stack else 0), OPTIMIZER
+            place = stack[-1] if stack else 0
+            if torch.is_grad_enabled():
+                self._forward_places[torch._C._autograd._get_sequence_nr()] = place
+            return place, FORWARD
+        if stack or torch.is_grad_enabled():
+            self._forward_places[torch._C._autograd._get_sequence_nr()] = stack[-1] if stack else 0
+            return (stack[-1] if stack else 0), RECOMPUTATION
+        self._after_backward = True
+        node = torch._C._current_autograd_node()
+        return (self._forward_places.get(node._sequence_nr(), 0) if node is not None else 0), BACKWARD
+
+    def _stack(self) -> list[int]:
+        if not hasattr(self._threads, "stack"):
+            self._threads.stack = []
+        return self._threads.stack
+
+    def _enter_module(self, module: torch.nn.Module, arguments: Any) -> None:
+        if torch._C._current_graph_task_id() == -1:
+            self._after_backward = False
+        self._stack().append(self.recorder.modules.place_of(self._name(module)))
+
+    def _leave_module(self, module: torch.nn.Module, arguments: Any, result: Any) -> None:
+        stack = self._stack()
+        if stack:
+            stack.pop()
+
+    def _name(self, module: torch.nn.Module) -> str:
+        """The module's path within the outermost module that has been called, "model.layers.3.mlp"."""
+        name = self._names.get(id(module))
+        if name is None:
+            if not self._stack():
+                root = type(module).__name__
+                for path, inner in module.named_modules():
+                    self._names[id(inner)] = f"{root}.{path}" if path else root
+            name = self._names.setdefault(id(module), type(module).__name__)
+        return name
+
+    def _enter_step(self, optimizer: torch.optim.Optimizer, arguments: Any, keywords: Any) -> None:
+        self._depth += 1
+
+    def _leave_step(self, optimizer: torch.optim.Optimizer, arguments: Any, keywords: Any) -> None:
+        self._depth -= 1
+        self.optimizers[id(optimizer)] = optimizer
+        if self._depth:
+            return
+        self.finished += 1
+        self._after_backward = True
+        self._forward_places.clear()
+        if self.finished == self.wanted:
+            self.recorder.begin()
+        elif self.wanted is not None and self.finished == self.wanted + 1:
+            self.recorder.end()
+            self.done()
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor's share of this rank."""
+    return tensor._local_tensor if hasattr(tensor, "_local_tensor") else tensor
+
+
+def bytes_of(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
+
+
+def state_of(optimizers: list[torch.optim.Optimizer]) -> dict[str, int]:
+    """Bytes of parameters of all modules, and of what the optimizers keep: this rank's shares, unpadded, tied once."""
+    parameters: dict[int, torch.Tensor] = {}
+    for found in gc.get_objects():
+        if issubclass(type(found), torch.nn.Module):
+            held = found.__dict__.get("_parameters") or {}
+            parameters.update((id(held[name]), held[name]) for name in held if held[name] is not None)
+    kept: dict[int, torch.Tensor] = {}
+    for optimizer in optimizers:
+        for state in optimizer.state.values():
+            if isinstance(state, dict):
+                kept.update((id(value), local(value)) for value in state.values() if isinstance(value, torch.Tensor))
+    shares = [local(parameter.data) for parameter in parameters.values()]
+    return {
+        "param_bytes": sum(map(bytes_of, shares)),
+        "param_numel": sum(share.numel() for share in shares),
+        "optimizer_state_bytes": sum(bytes_of(value) for value in kept.values() if value.dim()),
+        "optimizer_state_scalars": sum(not value.dim() for value in kept.values()),
+    }

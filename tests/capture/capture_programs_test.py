@@ -1,0 +1,159 @@
+"""Programs captured here: skipped, aloud, where PyTorch is missing.
+
+The small program of these tests has to give the capture that is committed. Programs of ../shared/capture have to equal
+what real processes did, for every rank.
+"""
+
+import csv
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from mirfak.capture import read_capture
+
+SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
+PROGRAMS = SOURCE / "tests" / "capture" / "programs"
+SHARED = SOURCE.parent / "shared" / "capture"
+
+SCRIPT_HEAD = (
+    "import torch, torch.distributed as dist\ndist.init_process_group('nccl')\nx = torch.ones(4, device='cuda')\n"
+)
+
+
+class Programs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.out = self.folder / "a.capture"
+
+    def capture(self, script, world_size, *options, arguments=()):
+        command = [sys.executable, "-m", "mirfak.capture", "--world-size", world_size, "--out", self.out, *options]
+        command += ["--", script, *arguments]
+        return subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=self.folder)
+
+    def failing(self, body):
+        script = self.folder / "train.py"
+        script.write_text(SCRIPT_HEAD + body)
+        asked = self.capture(script, 2, "--ranks", "0")
+        self.assertEqual(asked.returncode, 2, asked.stderr)
+        self.assertFalse(self.out.exists())
+        self.assertNotIn("Traceback", asked.stderr)
+        return asked.stderr
+
+    def test_the_committed_capture_is_what_its_program_gives(self):
+        asked = self.capture(PROGRAMS / "ddp.py", 2)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        made, committed = read_capture(self.out), read_capture(PROGRAMS / "ddp.capture")
+        self.assertEqual(made.tables, committed.tables)
+        self.assertEqual(made.ranks, committed.ranks)
+
+    def test_errors_name_the_line_of_the_script(self):
+        said = self.failing("y = x + torch.ones(5, device='cuda')\n")
+        self.assertIn("train.py:4: rank 0: ", said)
+        self.assertIn("ended after 0 steps", self.failing("x.sum().item()\n"))
+        self.assertIn("left with status 3", self.failing("raise SystemExit(3)\n"))
+
+    def test_a_world_size_that_the_script_refuses(self):
+        script = self.folder / "train.py"
+        script.write_text("import torch.distributed as dist\ndist.init_process_group('nccl', world_size=4, rank=0)\n")
+        said = self.capture(script, 2, "--ranks", "0").stderr
+        self.assertIn("makes a group of 4 ranks", said)
+        self.assertIn("--world-size 4", said)
+
+    def test_values_that_a_program_reads_back(self):
+        """Counts of a balanced choice among unknown scores, exchanged and read; a mask that takes every element."""
+        body = (
+            "chosen = torch.randn(8, 4, device='cuda').topk(2).indices\n"
+            "counts = torch.bincount(chosen.flatten(), minlength=4).view(2, 2).sum(1)\n"
+            "others = torch.empty_like(counts)\n"
+            "dist.all_to_all_single(others, counts)\n"
+            "assert counts.tolist() == others.tolist() == [8, 8], (counts.tolist(), others.tolist())\n"
+            "assert torch.arange(5, device='cuda').sum().item() == 10\n"
+            "assert torch.randn(7, device='cuda')[torch.randn(7, device='cuda') > 0].shape == (7,)\n"
+            "y = torch.randn(3, device='cuda')\n"
+            "assert not torch.isnan(y).any() and not torch.isinf(y).any() and torch.isfinite(y).all()\n"
+        )
+        self.assertIn("ended after 0 steps", self.failing(body))
+
+    def test_parameters_stay_tied_and_known_to_their_optimizer(self):
+        body = (
+            "model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))\n"
+            "model[1].weight = model[0].weight\n"
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "model.to(0)\n"
+            "assert model[1].weight is model[0].weight and model[0].weight.is_cuda\n"
+            "assert optimizer.param_groups[0]['params'][0] is model[0].weight\n"
+            "assert len(list(model.parameters())) == 3\n"
+        )
+        self.assertIn("ended after 0 steps", self.failing(body))
+
+    def test_a_block_of_a_program(self):
+        script = self.folder / "block.py"
+        script.write_text(
+            "import mirfak, torch, torch.distributed as dist\n"
+            "with mirfak.capture(world_size=64, rank=9) as job:\n"
+            "    dist.init_process_group('nccl')\n"
+            "    x = torch.ones(256, 256, device='cuda')\n"
+            "    dist.all_reduce(x @ x)\n"
+            "assert not torch.cuda.is_available()\n"
+            "mirfak.capture.write_capture(job.capture, 'a.capture')\n"
+        )
+        subprocess.run([sys.executable, str(script)], check=True, cwd=self.folder)
+        capture = read_capture(self.out)
+        self.assertEqual([entry["name"] for entry in capture.tables["operators"]], ["aten::ones", "aten::mm"])
+        (collective,) = capture.tables["collectives"]
+        self.assertEqual((collective["ranks"], collective["in_bytes"]), (list(range(64)), 256 * 256 * 4))
+        # Two matrices of 256 KiB, and cuBLAS's workspace of 32 MiB; a segment of 2 MiB for the matrices, 32 for that.
+        memory = capture.rank(9)["memory"]
+        self.assertEqual(memory["peak_allocated_bytes"], 2 * 2**18 + 2**25)
+        self.assertEqual(memory["peak_reserved_bytes"], 2**21 + 2**25)
+
+    def test_the_steps_that_were_measured_on_a_gpu_have_their_memory(self):
+        """validate/measured/h100-80gb-hbm3/torch: peaks of PyTorch's allocator, of the script that measured them."""
+        measured = SOURCE / "validate" / "measured" / "h100-80gb-hbm3" / "torch" / "steps.csv"
+        rows = [row for row in csv.DictReader(measured.open()) if row["flags"].endswith("eager")]
+        self.assertEqual(len(rows), 3)
+        for row in rows:
+            with self.subTest(row["model"]):
+                script = SOURCE / "validate" / "measure" / "torch_steps.py"
+                asked = self.capture(script, 1, "--step", "3", arguments=["out", "--jobs", f"^{row['model']}$"])
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                predicted = read_capture(self.out).rank(0)["memory"]["peak_allocated_bytes"] / 2**30
+                expected = float(row["memory_allocated_gib"])
+                self.assertAlmostEqual(predicted / expected, 1, delta=0.002)
+
+    def test_nothing_is_written_and_no_host_is_asked(self):
+        said = self.failing("open('log.txt', 'w').write('x')\ntorch.save(x, 'model.pt')\n")
+        self.assertIn("ended after 0 steps", said)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["train.py"])
+        said = self.failing("import socket\nsocket.create_connection(('192.0.2.1', 80))\n")
+        self.assertIn("connects to no other host", said)
+
+    @unittest.skipUnless(SHARED.is_dir(), "no ../shared/capture")
+    def test_programs_equal_what_real_processes_did(self):
+        for truth in sorted((SHARED / "truth").glob("*.json")):
+            with self.subTest(truth.stem):
+                script = SHARED / "scripts" / f"{truth.stem}.py"
+                if "transformers" in script.read_text() and importlib.util.find_spec("transformers") is None:
+                    self.skipTest("transformers is not installed")
+                asked = self.capture(script, 4)
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                shown = self.folder / "shown.json"
+                with shown.open("w") as file:
+                    show = [sys.executable, "-m", "mirfak.capture", "show", str(self.out), "--format", "json"]
+                    subprocess.run(show, stdout=file, check=True)
+                compare = [sys.executable, str(SHARED / "tools" / "compare.py"), str(truth), str(shown)]
+                compared = subprocess.run(compare, capture_output=True, text=True)
+                self.assertEqual(compared.stdout, "equal\n")
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("torch") is None:
+        print(f"skipped: {sys.executable} has no PyTorch (cmake -DMIRFAK_CAPTURE_PYTHON=... names one that has)")
+        sys.exit(77)
+    unittest.main()
