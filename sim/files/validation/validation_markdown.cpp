@@ -62,9 +62,9 @@ std::string first_contact_section(const Findings& findings, const std::vector<Va
   if (findings.first_contacts.empty()) return {};
   return "\n## First contact\n\nTables with the errors that their predictions had before anyone had seen what was "
          "measured "
-         "(tiers A and B), which never change, and with today's errors, after some of these rows have shaped what "
-         "mirfak "
-         "knows. \"In range\": in the range of 80 % around the prediction.\n\n" +
+         "(tiers A and B), which never change, and with today's errors (of the tables that `--first-contact` names), "
+         "after some of these rows have shaped what mirfak knows. \"In range\": in the range of 80 % around the "
+         "prediction.\n\n" +
          first_contact_table(findings, today).markdown();
 }
 
