@@ -65,7 +65,7 @@ TEST_CASE("attention kernels are of architectures that GPUs have") {
   };
   CHECK_NOTHROW(parse(own("cudnn@blackwell, flash-2")));
   CHECK_THROWS_WITH_AS(parse(own("cudnn@blackwel, flash-2")),
-                       doctest::Contains("no GPU has the architecture 'blackwel'; did you mean 'blackwell'?"), Error);
+                       doctest::Contains("no GPU has the architecture 'blackwel'"), Error);
 }
 
 TEST_CASE("a framework is a mapping in the scenario, and its changes alone are changed") {

@@ -48,8 +48,8 @@ void EmitOptions::add_to(CommandSyntax& syntax, const std::string& which) {
   add("emit", po::value(&target)->value_name("TARGET"),
       fmt::format("print {} for a training program: {}", which, fmt::join(launch_target_names(), ", ")).c_str());
   add("launcher", po::value(&launcher)->value_name(fmt::format("{}", fmt::join(launcher_names(), "|"))),
-      "with --emit: write a script that starts the job on all nodes");
-  syntax.add_file(FileRole::as_added, "emit-dir", folder, "FOLDER", "with --emit: write the files into this folder");
+      "with --emit: a script that starts the job");
+  syntax.add_file(FileRole::as_added, "emit-dir", folder, "FOLDER", "with --emit: write the files here");
   syntax.more_files = [this, before = syntax.more_files](std::vector<FileArgument>& files) {
     if (before) before(files);
     if (folder.empty() || !given()) return;

@@ -13,17 +13,12 @@ namespace po = boost::program_options;
 
 void ImportOptions::add_to(CommandSyntax& syntax) {
   auto add = syntax.options.add_options();
-  add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"),
-      "the nodes that the job runs on, such as hgx-h100:64; may be repeated");
-  add("env", po::value(&environment)->value_name("NAME=VALUE"),
-      "the value of a variable that the files use; may be repeated");
-  add("arg", po::value(&parameters)->value_name("WORD"),
-      "the next parameter of a script: $1, $2, ...; may be repeated");
-  add("launch", po::value(&launch)->value_name("N"), "read the N-th program that the script starts");
-  syntax.add_files(FileRole::input, "cluster", cluster, "FILE",
-                   "output of the cluster's tools (sinfo, scontrol, nvidia-smi topo -m); may be repeated");
-  add("from", po::value(&format)->value_name("FORMAT"),
-      "the format of the file, if its content does not show the format");
+  add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"), "nodes of the job, such as hgx-h100:64; may be repeated");
+  add("env", po::value(&environment)->value_name("NAME=VALUE"), "a variable of the files; may be repeated");
+  add("arg", po::value(&parameters)->value_name("WORD"), "the next of a script's parameters $1, $2, ...");
+  add("launch", po::value(&launch)->value_name("N"), "read the N-th program that a script starts");
+  syntax.add_files(FileRole::input, "cluster", cluster, "FILE", "output of sinfo, scontrol, nvidia-smi topo -m");
+  add("from", po::value(&format)->value_name("FORMAT"), "the file's format, if it is not recognised");
 }
 
 bool ImportOptions::given() const {

@@ -42,12 +42,12 @@ struct ReplayOptions {
 CommandSyntax syntax_for(ReplayOptions& options) {
   CommandSyntax syntax(
       "mirfak replay TRACE... [OPTION]...",
-      "Executes the recorded steps of a real training again, and says what its stragglers cost, and what changes\n"
-      "would gain. TRACE is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, "
-      "step, optype,\n"
-      "start_ts, duration, seq_id, mc, mb_id and gmc. Or it executes Chakra execution traces of some ranks of one "
-      "run,\n"
-      "NAME.<rank>.et, and says where their time goes and what decides it.");
+      "Executes the recorded steps of a real training again, and says what its stragglers cost, and what changes "
+      "would\n"
+      "gain. TRACE is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, "
+      "step,\n"
+      "optype, start_ts, duration, seq_id, mc, mb_id and gmc. Or it executes Chakra execution traces of some ranks of\n"
+      "one run, NAME.<rank>.et, and says where their time goes and what decides it.");
   syntax.operands = &options.traces;
   auto add = syntax.options.add_options();
   syntax.add_file(FileRole::input, "dependencies", options.dependencies, "D.csv",

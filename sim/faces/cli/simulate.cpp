@@ -99,20 +99,17 @@ CommandSyntax syntax_for(SimulateOptions& options) {
     if (!options.chakra.empty()) files.push_back({FileRole::output, "--chakra", options.chakra + ".comm_groups.json"});
   };
   add("chakra-ranks", po::value(&options.chakra_ranks)->value_name("RANKS"),
-      "with --chakra: the ranks to write, such as 0-7,64; default all");
+      "ranks of --chakra, such as 0-7,64; default all");
   add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
-      "also simulate N iterations, each with its own draw of cluster.perturbations, and print the median, the 95 % and "
-      "99 % quantiles, and what limits the iteration");
+      "simulate N iterations with draws of cluster.perturbations: median, 95 % and 99 % quantiles");
   add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
-      "with --samples: the seed; default cluster.perturbations.seed");
+      "seed of --samples (cluster.perturbations.seed)");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
-      "with --samples: draw every second sample as the mirror image of the sample before it, or draw all samples "
-      "independently");
-  add("sensitivity", po::bool_switch(&options.sensitivity),
-      "also print how much faster the iteration is with more of each resource");
+      "each second sample mirrors the one before it, or all samples are independent");
+  add("sensitivity", po::bool_switch(&options.sensitivity), "print the gain from more of each resource");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
-      "with --sensitivity: multiply each resource by F; default 1.1");
+      "factor of --sensitivity; default 1.1");
   options.emit.add_to(syntax, "the job");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
