@@ -54,7 +54,7 @@ std::vector<std::pair<std::string, int>> vertex_rows(const Topology& topology) {
   return out;
 }
 
-std::string rate_text(double bandwidth) {
+std::string stated_rate(double bandwidth) {
   if (std::isinf(bandwidth)) return "not stated";
   return fmt::format("{} GB/s", format_number(bandwidth / kGB));
 }
@@ -98,7 +98,7 @@ std::vector<LevelRow> level_rows(const Topology& topology) {
 }
 
 Cell rate_cell(double bandwidth) {
-  return {rate_text(bandwidth), std::isinf(bandwidth) ? Cell::Value() : Cell::Value(bandwidth)};
+  return {stated_rate(bandwidth), std::isinf(bandwidth) ? Cell::Value() : Cell::Value(bandwidth)};
 }
 
 Table links_table(const Topology& topology) {
@@ -183,11 +183,11 @@ std::string topology_text(const TopologyReport& report) {
   out += "\n" + vertices.text() + "\n" + links_table(topology).text() + (levels.empty() ? "" : "\n" + levels.text()) +
          "\n" + diameter_text(report.diameter);
   if (report.bisection) {
-    out += fmt::format("bisection  {} each way, the maximum flow between {}\n", rate_text(report.bisection->bandwidth),
+    out += fmt::format("bisection  {} each way, the maximum flow between {}\n", stated_rate(report.bisection->bandwidth),
                        report.bisection->cut);
   }
   for (const TopologyReport::Between& pair : report.between) {
-    out += fmt::format("between    {} each way at most, from {} ({} devices) to {} ({})\n", rate_text(pair.bandwidth),
+    out += fmt::format("between    {} each way at most, from {} ({} devices) to {} ({})\n", stated_rate(pair.bandwidth),
                        pair.from, pair.from_devices, pair.to, pair.to_devices);
   }
   for (const std::string& note : report.notes) out += "note: " + note + "\n";
@@ -254,7 +254,7 @@ std::string topology_dot(const TopologyReport& report) {
   }
   for (const auto& [key, count] : links) {
     const auto& [a, b, rate] = key;
-    const std::string text = std::isinf(rate) ? std::string() : " x " + rate_text(rate);
+    const std::string text = std::isinf(rate) ? std::string() : " x " + stated_rate(rate);
     out += fmt::format("  v{} -- v{} [label=\"{}{}\"];\n", a, b, count, text);
   }
   return out + "}\n";
