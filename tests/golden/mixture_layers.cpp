@@ -67,7 +67,8 @@ bool of_backward(const std::string& name) {
   return name.starts_with("d_") || name.find(" d_") != std::string::npos || name.find("_d_") != std::string::npos;
 }
 
-// What the device of the first rank spends on the experts of its layer: kernels and exchanges, one after the other.
+// Returns the time that the device of the first rank spends on the experts of its layer: kernels and exchanges, one
+// after the other.
 Passes of_mixture(const Program& program) {
   Passes passes;
   for (TaskId task = 0; task < program.size(); ++task) {

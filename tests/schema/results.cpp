@@ -108,7 +108,7 @@ schema::Descriptions described_in(const std::vector<std::string>& sections) {
   return out;
 }
 
-// What the pages say may be null is so, though no example has it.
+// Keys that may be null by the words of the pages may be so, though no example has null.
 void allow_null(schema::Place& place, const schema::Descriptions& sentences) {
   for (auto& [name, key] : place.keys) {
     const auto sentence = sentences.find(name);

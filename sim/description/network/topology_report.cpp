@@ -183,8 +183,8 @@ std::string topology_text(const TopologyReport& report) {
   out += "\n" + vertices.text() + "\n" + links_table(topology).text() + (levels.empty() ? "" : "\n" + levels.text()) +
          "\n" + diameter_text(report.diameter);
   if (report.bisection) {
-    out += fmt::format("bisection  {} each way, the maximum flow between {}\n", stated_rate(report.bisection->bandwidth),
-                       report.bisection->cut);
+    out += fmt::format("bisection  {} each way, the maximum flow between {}\n",
+                       stated_rate(report.bisection->bandwidth), report.bisection->cut);
   }
   for (const TopologyReport::Between& pair : report.between) {
     out += fmt::format("between    {} each way at most, from {} ({} devices) to {} ({})\n", stated_rate(pair.bandwidth),

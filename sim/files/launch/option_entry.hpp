@@ -18,7 +18,7 @@ enum class OptionVerdict : std::uint8_t {
   use,    // it belongs to a key that other options decide
   leave,  // it has no effect
   doubt,  // its meaning is known, and predictions leave it out
-  hold    // the same, and the training is another one than mirfak describes
+  hold    // as doubt, and the prediction would be of another training: an obstacle
 };
 
 // The meaning of one value of an option. A value with a word decides the key, whatever the verdict says in addition.

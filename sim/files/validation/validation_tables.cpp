@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
@@ -120,28 +119,26 @@ Table worst_table(const std::vector<ValidationTable>& tables, const std::string&
 
 Table first_contact_table(const Findings& findings, const std::vector<ValidationTable>& today) {
   Table out(
-      "table | predicted by | >rows | >MAPE | >median | >mean error | >in range | >today: rows | >MAPE | >median | "
-      ">mean "
-      "error | >in range");
-  const auto add = [&](const std::string& name, const std::string& by, int rows, std::array<double, 4> first,
-                       const SourceScore& now) {
-    std::vector<Cell> cells{name, by, rows};
-    const auto add_errors = [&](double mape, double median_ape, double mean_error, double coverage) {
-      cells.insert(cells.end(),
-                   {in_percent(mape), in_percent(median_ape), format_signed_percent(mean_error), in_percent(coverage)});
-    };
-    add_errors(first[0], first[1], first[2], first[3]);
-    const ErrorStatistics& e = now.errors;
-    cells.push_back(e.count > 0 ? Cell(e.count) : Cell("-"));
-    if (e.count > 0) add_errors(e.mape, e.median_ape, e.mean_error, now.coverage);
-    cells.resize(12, Cell("-"));
-    out.add(std::move(cells));
-  };
+      "table | predicted by | >rows | >MAPE | >median | >mean error | >in range"
+      " | >today | >MAPE | >median | >mean error | >in range");
   for (const Findings::FirstContact& first : findings.first_contacts) {
+    std::vector<Cell> cells{first.table,
+                            first.by,
+                            first.rows,
+                            in_percent(first.mape),
+                            in_percent(first.median_ape),
+                            format_signed_percent(first.mean_error),
+                            in_percent(first.coverage)};
     const auto same = std::find_if(today.begin(), today.end(),
                                    [&](const ValidationTable& table) { return table.name == first.table; });
-    add(first.table, first.by, first.rows, {first.mape, first.median_ape, first.mean_error, first.coverage},
-        same != today.end() ? score(same->runs, first.table, "AB") : SourceScore{});
+    const SourceScore now = same != today.end() ? score(same->runs, first.table, "AB") : SourceScore{};
+    const ErrorStatistics& e = now.errors;
+    if (e.count > 0) {
+      cells.insert(cells.end(), {e.count, in_percent(e.mape), in_percent(e.median_ape),
+                                 format_signed_percent(e.mean_error), in_percent(now.coverage)});
+    }
+    cells.resize(12, Cell("-"));
+    out.add(std::move(cells));
   }
   return out;
 }
