@@ -56,8 +56,8 @@ ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cl
   const Node training_node = root.require("training");
   TrainingSpec training = read_training(training_node, model, frameworks);
   Framework framework = frameworks.framework(training.framework);
-  if (const std::optional<Node> stated = Mapping(training_node).find("framework")) {
-    check_architectures(*stated, framework, sources.catalog, cluster);
+  if (const Value* stated = training_node.value().find("framework"); stated != nullptr) {
+    check_architectures(training_node.child(*stated, "framework"), framework, sources.catalog, cluster);
   }
   const std::optional<Node> strategy = root.find_or_null("strategy");
   std::optional<Node> search = root.find_or_null("search");
