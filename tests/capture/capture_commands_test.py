@@ -41,7 +41,7 @@ class Refusals(unittest.TestCase):
     def test_options_are_checked_before_any_work(self):
         self.refused("expected at least 1", "--world-size", 0)
         self.refused("expected ranks from 0 to 3", "--world-size", 4, "--ranks", "0,7")
-        self.refused("expected all, or numbers and ranges", "--world-size", 4, "--ranks", "first")
+        self.refused("expected auto, all, or numbers and ranges", "--world-size", 4, "--ranks", "first")
         self.refused("expected at least 0", "--world-size", 4, "--step", -1)
         self.refused("expected 1 to 8", "--world-size", 4, "--gpus-per-node", 16)
         self.refused("there is no such GPU", "--world-size", 4, "--device", "h101")

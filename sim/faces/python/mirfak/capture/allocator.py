@@ -53,6 +53,11 @@ class Segment:
     number: int
 
 
+def private(pool: int) -> int:
+    """The stream under which blocks of CUDA graphs of a pool are kept."""
+    return -1 - pool
+
+
 class OutOfMemory(Exception):
     """A request that does not fit, even without cached segments."""
 
@@ -115,8 +120,13 @@ class Allocator:
         self._insert(block)
 
     def empty_cache(self) -> None:
-        """Gives segments back to the driver that hold no block in use; of expandable ones, free pages at the end."""
+        """Gives segments back to the driver that hold no block in use; of expandable ones, free pages at the end.
+
+        Those of CUDA graphs stay, because graphs use them again.
+        """
         for key, blocks in list(self._free.items()):
+            if key[0] < 0:
+                continue
             for _, _, block in list(blocks):
                 if self._growing.get(key) is not None and block.segment is self._growing[key].segment:
                     if block.after is None:

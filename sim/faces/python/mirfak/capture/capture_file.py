@@ -7,6 +7,7 @@ describes each field.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
+from .roles import Groups
 
 VERSION = 1
 TABLES = ("operators", "collectives", "modules")
@@ -26,16 +28,51 @@ REFERENCES = {"op": (("operators", 1), ("modules", 2)), "comm": (("collectives",
 
 @dataclass
 class Capture:
-    """header: how the capture was made. tables: distinct entries. ranks: what each rank did, by its number."""
+    """header: how the capture was made. tables: distinct entries. ranks: what each rank did, by its number.
+
+    A rank has its record, or names another: `same_as`, which did the same, or `like`, which did the same in the
+    corresponding groups (roles.py).
+    """
 
     header: dict[str, Any]
     tables: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in TABLES})
     ranks: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def rank(self, number: int) -> dict[str, Any]:
-        """Returns what a rank did, if need be from the rank that did the same."""
+        """Returns what a rank did, if need be from the rank that did the same or alike."""
         found = self.ranks[number]
-        return self.rank(found["same_as"]) if "same_as" in found else found
+        if "same_as" in found:
+            return self.rank(found["same_as"])
+        if "like" not in found:
+            return found
+        played = self.rank(found["like"])
+        return played | {"events": [self._moved(event, number) for event in played["events"]]}
+
+    def captured(self) -> list[int]:
+        """Ranks with a record of their own."""
+        return [number for number, found in sorted(self.ranks.items()) if not {"same_as", "like"} & found.keys()]
+
+    def calls(self, number: int) -> list[list[Any]]:
+        """Events of communication of a rank, in order."""
+        found = self.ranks[number]
+        played = self.rank(found.get("like", number))
+        calls = [event for event in played["events"] if event[0] == "comm"]
+        return [self._moved(event, number) for event in calls] if "like" in found else calls
+
+    def _moved(self, event: list[Any], rank: int) -> list[Any]:
+        if event[0] != "comm":
+            return event
+        places = self.__dict__.setdefault("_moved_places", {})
+        if (event[1], rank) not in places:
+            entry = self.groups.moved(self.tables["collectives"][event[1]], rank)
+            places[event[1], rank] = self._place("collectives", entry)
+        return ["comm", places[event[1], rank], *event[2:]]
+
+    @functools.cached_property
+    def groups(self) -> Groups:
+        """Process groups of the job."""
+        families = self.header.get("groups", [])
+        return Groups(self.header["world_size"], [group for family in families for group in family])
 
     def add(self, number: int, tables: dict[str, list[Any]], recorded: dict[str, Any]) -> None:
         """Adds a rank with tables of its own, whose entries join those that are there."""
@@ -49,8 +86,15 @@ class Capture:
                 return
         self.ranks[number] = recorded
 
+    @functools.cached_property
+    def _known(self) -> dict[str, dict[str, int]]:
+        return {
+            name: {json.dumps(entry, sort_keys=True): place for place, entry in enumerate(entries)}
+            for name, entries in self.tables.items()
+        }
+
     def _place(self, name: str, entry: Any) -> int:
-        known = self.__dict__.setdefault("_known", {table: {} for table in TABLES})[name]
+        known = self._known[name]
         key = json.dumps(entry, sort_keys=True)
         if key not in known:
             known[key] = len(self.tables[name])

@@ -11,7 +11,7 @@ import sys
 from ..errors import Error, InputError
 from .capture_file import read_capture, write_capture
 from .devices import device_of
-from .job import capture_job, ranks_of
+from .job import Job, capture_job, ranks_of
 from .show import document, text
 
 USAGE = """\
@@ -26,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Records what a PyTorch training script would launch on GPUs, on a machine without any.",
     )
     parser.add_argument("--world-size", type=int, required=True, metavar="N", help="ranks of the job")
-    parser.add_argument("--ranks", default="all", help="ranks to capture: all, or such as 0,8-11 (default: all)")
+    parser.add_argument("--ranks", default="auto", help="auto (default): one rank of each role; all; or such as 0,8-11")
     parser.add_argument("--out", required=True, metavar="FILE", help="the capture that is written")
     parser.add_argument("--step", type=int, default=2, help="optimizer step to capture, from 0 (default: 2)")
     parser.add_argument("--device", default="h100", metavar="GPU", help="GPU of hw_profiles/gpus (default: h100)")
@@ -76,16 +76,15 @@ def _capture(arguments: list[str]) -> int:
     logs = pathlib.Path(options.logs) if options.logs else None
     if logs is not None:
         logs.mkdir(parents=True, exist_ok=True)
-    capture = capture_job(
+    job = Job(
         command,
         options.world_size,
-        ranks_of(options.ranks, options.world_size),
         device_of(options.device),
         options.step,
         options.gpus_per_node,
         options.expandable_segments,
-        logs,
     )
+    capture = capture_job(job, ranks_of(options.ranks, options.world_size), logs)
     write_capture(capture, options.out)
     return 0
 

@@ -115,6 +115,7 @@ def recorded(environment: Environment) -> dict[str, Any]:
             "collectives": recorder.collectives.entries,
             "modules": recorder.modules.entries,
         },
+        "groups": [list(ranks) for ranks in recorder.groups],
         "rank": {
             "state": state_of(list(environment.steps.optimizers.values())),
             "dispatched": recorder.dispatched,

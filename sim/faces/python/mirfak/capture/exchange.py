@@ -9,11 +9,12 @@ import os
 import pathlib
 import pickle
 import time
+from collections.abc import Container
 from typing import Any
 
 from ..errors import InputError
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 class Turns:
@@ -31,9 +32,12 @@ class Turns:
 
 
 class Exchange:
-    """Post of `rank`. captured: ranks that run; turns: None where a rank runs alone."""
+    """Post of `rank`. captured: ranks that run, or could; turns: None where a rank runs alone.
 
-    def __init__(self, folder: pathlib.Path, rank: int, captured: frozenset[int], turns: Turns | None = None) -> None:
+    `folder` also has RANK.awaited, where a rank waits for another, and RANK.ended.
+    """
+
+    def __init__(self, folder: pathlib.Path, rank: int, captured: Container[int], turns: Turns | None = None) -> None:
         self.folder, self.rank, self.captured, self.turns = folder, rank, captured, turns
         self._sent: dict[int, int] = {}
         self._received: dict[int, int] = {}
@@ -63,6 +67,7 @@ class Exchange:
     def _await(self, path: pathlib.Path, source: int) -> None:
         if self.turns is not None:
             self.turns.give()
+        (self.folder / f"{source}.awaited").touch()
         give_up = time.monotonic() + PATIENCE_S
         try:
             while not path.exists():

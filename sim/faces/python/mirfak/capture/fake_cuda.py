@@ -19,6 +19,7 @@ import torch
 from ..errors import InputError
 from .devices import Device
 from .machine_code import CUDA, set_current_device
+from .fake_graphs import graph_answers
 from .memory import Memory
 from .patches import replace
 from .recorder import Recorder
@@ -137,7 +138,7 @@ class FakeCuda:
         """Seed and offset of Philox, 16 bytes on the CPU."""
         number = self.index(device)
         if number not in self._states:
-            self._states[number] = torch.tensor([self._seed, 0], dtype=torch.int64).view(torch.uint8)
+            self._states[number] = torch.tensor([self._seed % 2**64, 0], dtype=torch.uint64).view(torch.uint8)
         return self._states[number].clone()
 
     def set_random_state(self, state: torch.Tensor, device: Any = "cuda") -> None:
@@ -172,7 +173,7 @@ class FakeCuda:
             "stream": self.on_stream,
             "Stream": self.Stream,
             "Event": self.Event,
-            "is_current_stream_capturing": lambda: False,
+            **graph_answers(self),
             "manual_seed": self.seed,
             "manual_seed_all": self.seed,
             "seed": lambda: self.seed(0),

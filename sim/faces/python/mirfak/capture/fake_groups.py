@@ -16,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.distributed import device_mesh
 from torch.distributed import distributed_c10d as c10d
 
 from ..errors import InputError
@@ -207,7 +208,7 @@ class FakeGroups:
 
     def _record(self, entry: dict[str, Any]) -> int:
         module, phase = self.steps.place()
-        if self.recorder.recording:
+        if self.recorder.listening:
             place = self.recorder.collectives.place_of(entry)
         else:
             place = 0
@@ -297,9 +298,28 @@ class FakeGroups:
 
         for module in (dist, c10d):
             replace(module, "init_process_group", init_process_group)
+        self._install_new_groups()
         self._install_backends()
         self._install_objects()
         replace(dist, "_verify_params_across_processes", self._verify_parameters)
+
+    def _install_new_groups(self) -> None:
+        """Every rank makes every group, so that the groups of all ranks are known from one."""
+        made, split = c10d._new_group_with_tag, c10d.split_group
+
+        def new_group_with_tag(ranks: Any = None, *arguments: Any, **keywords: Any) -> Any:
+            if ranks is not None:
+                self.recorder.groups[tuple(sorted(ranks))] = None
+            return made(ranks, *arguments, **keywords)
+
+        def split_group(parent_pg: Any = None, split_ranks: Any = None, *arguments: Any, **keywords: Any) -> Any:
+            for ranks in split_ranks or ():
+                self.recorder.groups[tuple(sorted(ranks))] = None
+            return split(parent_pg, split_ranks, *arguments, **keywords)
+
+        replace(c10d, "_new_group_with_tag", new_group_with_tag)
+        for module in (dist, c10d, device_mesh):
+            replace(module, "split_group", split_group)
 
     def _install_backends(self) -> None:
         from torch._C._distributed_c10d import FakeProcessGroup

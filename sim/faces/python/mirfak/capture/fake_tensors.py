@@ -9,6 +9,8 @@ number (a loss, a norm), zeros for a copy.
 from __future__ import annotations
 
 import functools
+import pathlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import InputError
-from . import values
+from . import higher_order, values
 from .memory import Memory
 from .operators import arguments_of, entry_of, launches, tensors_in
 from .recorder import Recorder
@@ -28,6 +30,10 @@ from .steps import Steps
 aten = torch.ops.aten
 PRODUCTS = frozenset("mm addmm bmm baddbmm addmv mv dot _scaled_mm _grouped_mm _scaled_grouped_mm linear".split())
 COLLECTIVES = frozenset(("c10d", "_c10d_functional", "_c10d_functional_autograd", "_dtensor"))
+
+TORCH = pathlib.Path(torch.__file__).parent
+# Code between an operator and what a program asks of its result.
+INNER = (str(pathlib.Path(__file__).parent), str(TORCH / "_dynamo"), str(TORCH / "_compile"), str(TORCH / "utils"))
 
 
 def is_wrapper(kind: type) -> bool:
@@ -52,6 +58,8 @@ def is_composite(function: Any) -> bool:
 class FakeDevices(TorchDispatchMode):
     """`communicate(function, arguments, keywords, run)` takes operators of collectives."""
 
+    supports_higher_order_operators = True
+
     def __init__(
         self,
         recorder: Recorder,
@@ -68,6 +76,7 @@ class FakeDevices(TorchDispatchMode):
         # A fake that is remembered cannot be swapped into a module (fake_types.py).
         self.fakes.fake_tensor_converter.set_tensor_memo = lambda tensor, fake: None
         self._entries = threading.RLock()
+        self._truths = StatedTruths()
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
         keywords = keywords or {}
@@ -75,6 +84,8 @@ class FakeDevices(TorchDispatchMode):
             return NotImplemented
         if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
             return function(*arguments, **keywords)  # PyTorch asks for the shape of a result: DTensor does
+        if isinstance(function, torch._ops.HigherOrderOperator):
+            return self._higher_order(function, arguments, keywords)
         if function.namespace in COLLECTIVES:
             return self.communicate(function, arguments, keywords, self.run)
         tensors = [tensor for value in (*arguments, *keywords.values()) for tensor in tensors_in(value)]
@@ -122,6 +133,17 @@ class FakeDevices(TorchDispatchMode):
             values.follow(function, name, arguments, keywords, result)
             if values.balanced(function, name, arguments, result):
                 self.recorder.note(f"what {name} chooses: stated as every choice equally often")
+        return result
+
+    def _higher_order(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        with self.fakes:
+            result = function(*arguments, **keywords)
+        self.see(result)
+        if self.recorder.listening:
+            entry = higher_order.entry_of(function, arguments, keywords, result, self.recorder.note)
+            with self._entries:
+                place = self.recorder.operators.place_of(entry)
+            self.recorder.operator(place, *self.steps.place(), self.stream())
         return result
 
     def fake(self, function: Any, arguments: Any, keywords: Any) -> Any:
@@ -188,7 +210,7 @@ class FakeDevices(TorchDispatchMode):
 
     def record(self, function: Any, arguments: Any, keywords: Any, result: Any) -> None:
         module, phase = self.steps.place()
-        if not self.recorder.recording:
+        if not self.recorder.listening:
             return
         name = function._schema.name.split("::")[1]
         touched = (tensor for value in (*arguments, *keywords.values(), result) for tensor in tensors_in(value))
@@ -220,7 +242,7 @@ class FakeDevices(TorchDispatchMode):
         dtype = arguments[0].dtype
         self.recorder.note(f"value of a {str(dtype).removeprefix('torch.')} on the GPU: stated as 1")
         if dtype is torch.bool:
-            return True
+            return self._truths.answer(self.recorder.note)
         return 1.0 if dtype.is_floating_point else 1
 
     def _to_copy(self, function: Any, arguments: Any, keywords: Any) -> Any:
@@ -291,6 +313,32 @@ class FakeDevices(TorchDispatchMode):
 
     def _nothing(self, function: Any, arguments: Any, keywords: Any) -> None:
         self.recorder.host()
+
+
+class StatedTruths:
+    """Answers for truths that are not known: true, and false at last where a loop asks until it hears that."""
+
+    PATIENCE = 1000
+    REDRAWN = {str(torch.nn.init.__file__): 2}  # draws again what lies outside of its bounds
+
+    def __init__(self) -> None:
+        self._asking: tuple[int, int] = (0, 0)  # the call that asks, and where in it
+        self._asked = 0
+
+    def answer(self, note: Callable[[str], None]) -> bool:
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(INNER):
+            frame = frame.f_back
+        asking = id(frame), frame.f_lasti
+        self._asked = self._asked + 1 if asking == self._asking else 1
+        self._asking = asking
+        file = frame.f_code.co_filename
+        if self._asked < self.REDRAWN.get(file, self.PATIENCE):
+            return True
+        self._asked = 0
+        if file not in self.REDRAWN:
+            note(f"a truth that a loop asks for {self.PATIENCE} times in a row, at {file}:{frame.f_lineno}: then false")
+        return False
 
 
 def _dense(tensor: torch.Tensor) -> tuple[int, ...]:

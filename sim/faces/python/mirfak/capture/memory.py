@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from .allocator import Allocator, Block, OutOfMemory
+from .allocator import Allocator, Block, OutOfMemory, private
 from .patches import replace
 from .recorder import Recorder
 
@@ -22,6 +22,7 @@ class Memory:
         self.recorder, self.allocator = recorder, allocator
         self._held: dict[int, tuple[int, Block | None, int]] = {}  # by storage: number, block, bytes
         self._workspaces: set[tuple[int, int]] = set()
+        self.pool: int | None = None  # of the CUDA graph that is captured
         self._lock = threading.RLock()
 
     def see(self, tensor: torch.Tensor, stream: int) -> None:
@@ -71,6 +72,8 @@ class Memory:
 
     def _allocate(self, size: int, stream: int) -> tuple[int, Block | None]:
         number = self.recorder.allocate(size, stream)
+        if self.pool is not None:
+            stream = private(self.pool)
         try:
             return number, self.allocator.allocate(size, stream)
         except OutOfMemory:

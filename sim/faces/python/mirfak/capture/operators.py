@@ -65,15 +65,16 @@ def held_bytes(tensor: torch.Tensor) -> int:
     return count
 
 
-def _shown(tensor: torch.Tensor) -> list[Any]:
+def shown(tensor: torch.Tensor) -> list[Any]:
+    """Format, shape and, unless contiguous, strides."""
     strides = list(tensor.stride())
     shape = list(tensor.shape)
     dense, expected = 1, []
     for size in reversed(shape):
         expected.insert(0, dense)
         dense *= max(size, 1)
-    shown = [dtype_name(tensor.dtype), shape]
-    return shown if strides == expected else [*shown, strides]
+    found = [dtype_name(tensor.dtype), shape]
+    return found if strides == expected else [*found, strides]
 
 
 def _plain(value: Any) -> Any:
@@ -117,8 +118,8 @@ def entry_of(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
         "name": f"{function.namespace}::{function._schema.name.split('::')[1]}",
         "overload": function._overloadname,
         "arguments": [[key, len(tensors)] for key, tensors in named.items() if tensors],
-        "in": [_shown(tensor) for tensor in read],
-        "out": [_shown(tensor) for tensor in written],
+        "in": [shown(tensor) for tensor in read],
+        "out": [shown(tensor) for tensor in written],
         "settings": settings,
         "read_bytes": sum(held_bytes(tensor) for tensor in read if id(tensor) not in skipped),
         "written_bytes": sum(held_bytes(tensor) for tensor in written),

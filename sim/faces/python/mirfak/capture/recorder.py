@@ -45,6 +45,7 @@ class Recorder:
         self.modules.place_of("")
         self.events: list[list[Any]] = []
         self.memory_before: list[list[int]] = []
+        self.groups: dict[tuple[int, ...], None] = {}  # ranks of process groups, in the order in which they were made
         self.notes: dict[str, int] = {}
         self.recording = False
         self.at_begin: Callable[[], None] = lambda: None
@@ -53,6 +54,12 @@ class Recorder:
         self._blocks = self._works = self._events = self._streams = 0
         # Autograd runs the backward pass in a thread of its own, while the thread that asked for it waits.
         self._lock = threading.RLock()
+        self._tape: list[list[Any]] | None = None  # what a CUDA graph is made of, while it is captured
+
+    @property
+    def listening(self) -> bool:
+        """Operators and communication are kept, in the window or in a graph."""
+        return self.recording or self._tape is not None
 
     def note(self, text: str) -> None:
         """Remembers an assumption or a simplification, and how often it was made."""
@@ -74,22 +81,22 @@ class Recorder:
                 self._undisclosed += 1
 
     def operator(self, place: int, module: int, phase: int, stream: int) -> None:
-        if self.recording:
-            self.dispatched += 1
-            self._add(["op", place, module, phase, stream])
+        if self.listening:
+            self.dispatched += self.recording
+            self._launch(["op", place, module, phase, stream])
 
     def communicate(self, place: int, module: int, phase: int, stream: int) -> int:
         """A collective, a send or a receive that `stream` hands over. Returns the number of the work to wait for."""
         self._works += 1
-        if self.recording:
-            self.dispatched += 1
-            self._add(["comm", place, module, phase, stream, self._works])
+        if self.listening:
+            self.dispatched += self.recording
+            self._launch(["comm", place, module, phase, stream, self._works])
         return self._works
 
     def wait(self, work: int, stream: int) -> None:
         """`stream` waits for communication."""
-        if self.recording:
-            self._add(["wait", work, stream])
+        if self.listening:
+            self._launch(["wait", work, stream])
 
     def new_stream(self) -> int:
         self._streams += 1
@@ -97,18 +104,54 @@ class Recorder:
 
     def record_event(self, stream: int) -> int:
         self._events += 1
-        if self.recording:
-            self._add(["record", self._events, stream])
+        if self.listening:
+            self._launch(["record", self._events, stream])
         return self._events
 
     def await_event(self, event: int, stream: int) -> None:
-        if self.recording:
-            self._add(["await", event, stream])
+        if self.listening:
+            self._launch(["await", event, stream])
 
     def block_host(self, reason: str) -> None:
         """The host waits until the device has done what it was given."""
         if self.recording:
             self._add(["block", reason])
+
+    def begin_graph(self) -> None:
+        """What is launched from now on goes into a CUDA graph, and is not done."""
+        self._tape = []
+
+    def end_graph(self) -> list[list[Any]]:
+        """Returns what was launched since begin_graph()."""
+        tape, self._tape = self._tape or [], None
+        return tape
+
+    def replay(self, tape: list[list[Any]], captured_on: int, stream: int) -> None:
+        """`stream` does what a graph is made of, whose first stream was `captured_on`, for one launch of the host."""
+        if not self.recording:
+            return
+        self.await_event(self.record_event(stream), captured_on)
+        self.dispatched += 1
+        self._add(["graph", len(tape)])
+        works: dict[int, int] = {}
+        events: dict[int, int] = {}
+        for event in tape:
+            kind = event[0]
+            if kind == "comm":
+                self._works += 1
+                works[event[5]] = self._works
+                self._add([*event[:5], self._works])
+            elif kind == "wait":
+                self._add([kind, works.get(event[1], event[1]), event[2]])
+            elif kind == "record":
+                self._events += 1
+                events[event[1]] = self._events
+                self._add([kind, self._events, event[2]])
+            elif kind == "await":
+                self._add([kind, events.get(event[1], event[1]), event[2]])
+            else:
+                self._add(event)
+        self.await_event(self.record_event(captured_on), stream)
 
     def allocate(self, size: int, stream: int) -> int:
         """`size` bytes for `stream`. Returns the number of the block."""
@@ -134,6 +177,12 @@ class Recorder:
         if self._undisclosed:
             self.events.append(["host", self._undisclosed])
             self._undisclosed = 0
+
+    def _launch(self, event: list[Any]) -> None:
+        if self._tape is None:
+            self._add(event)
+        else:
+            self._tape.append(event)
 
     def _add(self, event: list[Any]) -> None:
         with self._lock:

@@ -64,13 +64,14 @@ def run_rank(
     try:
         with environment:
             _run(command)
-        said = f"{command[0]} ended after {environment.steps.finished} steps of its optimizer"
+        said = f"{name_of(command)} ended after {environment.steps.finished} steps of its optimizer"
         raise InputError(f"{said}, before the end of step {step}", hint="--step asks for an earlier one, from 0")
     except SystemExit as error:
         leave(
             {
-                "error": f"{command[0]} left with status {error.code} before step {step} was done",
+                "error": f"{name_of(command)} left with status {error.code} before step {step} was done",
                 "place": place_of(error),
+                "left": True,
             }
         )
     except KeyboardInterrupt:
@@ -79,6 +80,11 @@ def run_rank(
         said = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
         traceback.print_exc()
         leave({"error": said, "place": place_of(error)})
+
+
+def name_of(command: list[str]) -> str:
+    """The script or module of a command."""
+    return command[1] if command[0] == "-m" else command[0]
 
 
 def _run(command: list[str]) -> None:
@@ -110,6 +116,9 @@ def confine(folder: pathlib.Path) -> None:
     scratch = folder.parent.parent / f"t{folder.name}"  # short: sockets lie in it
     scratch.mkdir()
     os.environ["TMPDIR"], tempfile.tempdir = str(scratch), str(scratch)
+    home = pathlib.Path(os.environ.get("HF_HOME") or os.path.expanduser("~/.cache/huggingface"))
+    if not (home / "datasets").is_dir():  # its files are written by C++
+        os.environ.setdefault("HF_DATASETS_CACHE", str(scratch / "datasets"))
     original = io.open
 
     def inside(path: Any) -> pathlib.Path:

@@ -27,9 +27,16 @@ ATTENTION = ("_scaled_dot_product_", "_flash_attention_", "_efficient_attention_
 def document(capture: Capture) -> dict[str, Any]:
     """A capture as `show --format json` prints it: collectives in order, products and attention counted, memory."""
     shown: dict[str, Any] = {}
-    for number in sorted(capture.ranks):
-        same = capture.ranks[number].get("same_as")
-        shown[str(number)] = {"same_as": same} if same is not None else _rank(capture, number)
+    for number in [*capture.captured(), *sorted(capture.ranks.keys() - capture.captured())]:
+        found = capture.ranks[number]
+        if "same_as" in found:
+            shown[str(number)] = {"same_as": found["same_as"]}
+        elif "like" in found:
+            order = [event[1] for event in capture.calls(number)]
+            as_there = dict.fromkeys(shown[str(found["like"])], {"same_as": found["like"]})
+            shown[str(number)] = as_there | {"collectives": runs(order)}
+        else:
+            shown[str(number)] = _rank(capture, number)
     header = capture.header
     step = header["step"]
     return {
@@ -38,7 +45,7 @@ def document(capture: Capture) -> dict[str, Any]:
         "device": header["device"],
         "window": "the block" if step is None else f"optimizer step {step}, counted from 0",
         "collective_table": capture.tables["collectives"],
-        "ranks": shown,
+        "ranks": {number: shown[number] for number in sorted(shown, key=int)},
     }
 
 
@@ -145,6 +152,26 @@ def runs(order: list[int]) -> list[list[int]]:
     return found
 
 
+def _others(capture: Capture, number: int) -> list[str]:
+    """Lines on the ranks that did what rank `number` did."""
+    lines = []
+    for key, where in (("same_as", ""), ("like", ", in groups of their own")):
+        others = [rank for rank, found in sorted(capture.ranks.items()) if found.get(key) == number]
+        lines += [f"{spans(others):>6} as rank {number}{where}"] if others else []
+    return lines
+
+
+def spans(ranks: list[int]) -> str:
+    """Numbers as ranges, "0-3,8"."""
+    found: list[list[int]] = []
+    for rank in ranks:
+        if found and found[-1][1] == rank - 1:
+            found[-1][1] = rank
+        else:
+            found.append([rank, rank])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in found)
+
+
 def text(capture: Capture) -> str:
     """A capture as a short table, with what was assumed."""
     shown = document(capture)
@@ -156,10 +183,8 @@ def text(capture: Capture) -> str:
         f"{'allocated GiB':>13} {'reserved GiB':>12}",
     ]
     notes: dict[str, int] = {}
-    for number, rank in shown["ranks"].items():
-        if "same_as" in rank:
-            lines.append(f"{number:>6} as rank {rank['same_as']}")
-            continue
+    for number in capture.captured():
+        rank = shown["ranks"][str(number)]
         flop = (rank["product_flop"] + rank["sdpa_flop"]) / 1e12
         memory = rank["memory"]
         lines.append(
@@ -168,5 +193,6 @@ def text(capture: Capture) -> str:
             f"{memory['peak_allocated_bytes'] / 2**30:>13.4g} {memory['peak_reserved_bytes'] / 2**30:>12.4g}"
         )
         notes.update(rank["notes"])
+        lines += _others(capture, number)
     lines += [f"note: {note}" for note in sorted(notes)]
     return "\n".join(lines)

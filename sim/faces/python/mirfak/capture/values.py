@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from .operators import arguments_of, tensors_in
 
-LIMIT = 1 << 16  # elements of a tensor whose values are followed
+LIMIT = 1 << 21  # elements of a tensor whose values are followed
 
 # By storage: how often it has been written.
 _writes: dict[int, int] = {}
