@@ -37,9 +37,12 @@ class Programs(unittest.TestCase):
         return subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=self.folder)
 
     def failing(self, body):
+        return self.failing_job(body, "--ranks", "0")
+
+    def failing_job(self, body, *options):
         script = self.folder / "train.py"
         script.write_text(SCRIPT_HEAD + body)
-        asked = self.capture(script, 2, "--ranks", "0")
+        asked = self.capture(script, 2, *options)
         self.assertEqual(asked.returncode, 2, asked.stderr)
         self.assertFalse(self.out.exists())
         self.assertNotIn("Traceback", asked.stderr)
@@ -75,10 +78,113 @@ class Programs(unittest.TestCase):
             "assert counts.tolist() == others.tolist() == [8, 8], (counts.tolist(), others.tolist())\n"
             "assert torch.arange(5, device='cuda').sum().item() == 10\n"
             "assert torch.randn(7, device='cuda')[torch.randn(7, device='cuda') > 0].shape == (7,)\n"
+            "count = torch.zeros(1, device='cuda')\n"
+            "count += torch.isinf(torch.randn(4096, 1024, device='cuda')).any()\n"
+            "count += 2\n"
+            "assert count.item() == 2 and torch.tensor([count, count]).sum() == 4\n"
+            "norm = torch.randn(9, device='cuda').norm()\n"
+            "assert norm.item() == 1 and not (norm < 0) and (norm > 0.5)\n"
             "y = torch.randn(3, device='cuda')\n"
             "assert not torch.isnan(y).any() and not torch.isinf(y).any() and torch.isfinite(y).all()\n"
         )
         self.assertIn("ended after 0 steps", self.failing(body))
+
+    def test_a_loop_that_draws_again_until_all_is_within_bounds_ends(self):
+        body = (
+            "torch.nn.init.trunc_normal_(torch.empty(64, 64, device='cuda'))\n"
+            "tries = 0\n"
+            "while (torch.randn(5000, 5000, device='cuda') > 3).any():\n"
+            "    tries += 1\n"
+            "print('tried', tries)\n"
+            "assert tries < 2000\n"
+        )
+        self.assertIn("ended after 0 steps", self.failing(body))
+
+    def test_a_cuda_graph_is_launched_at_once(self):
+        script = self.folder / "train.py"
+        script.write_text(
+            SCRIPT_HEAD
+            + "model = torch.nn.Linear(4, 4, device='cuda')\n"
+            + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            + "graph = torch.cuda.CUDAGraph()\n"
+            + "with torch.cuda.graph(graph):\n"
+            + "    y = x @ x\n"
+            + "    dist.all_reduce(y)\n"
+            + "for _ in range(3):\n"
+            + "    graph.replay()\n"
+            + "    optimizer.step()\n"
+        )
+        asked = self.capture(script, 2)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        capture = read_capture(self.out)
+        events = capture.rank(0)["events"]
+        place = [event[0] for event in events].index("graph")
+        count = events[place][1]
+        kinds = [event[0] for event in events[place + 1 : place + 1 + count]]
+        self.assertEqual((kinds[:2], set(kinds[2:])), (["op", "comm"], {"wait"}))
+        self.assertEqual([event[0] for event in events].count("graph"), 1)
+        names = [capture.tables["operators"][event[1]]["name"] for event in events if event[0] == "op"]
+        self.assertEqual(names.count("aten::dot"), 1)
+        # The graph runs on a stream of its own, which waits for the stream that launches it, and the other way round.
+        self.assertEqual([event[0] for event in events[place - 2 : place]], ["record", "await"])
+        self.assertEqual([event[0] for event in events[place + 1 + count :][:2]], ["record", "await"])
+
+    def test_flexible_attention_computes_the_blocks_that_its_mask_lets_through(self):
+        script = self.folder / "train.py"
+        script.write_text(
+            "import mirfak, torch\n"
+            "from torch.nn.attention.flex_attention import and_masks, create_block_mask, flex_attention\n"
+            "with mirfak.capture(world_size=1) as job:\n"
+            "    documents = torch.zeros(1024, dtype=torch.int64, device='cuda')\n"
+            "    scores = torch.randn(1024, device='cuda')\n"
+            "    def causal(b, h, q, k): return q >= k\n"
+            "    def near(b, h, q, k): return q - k < 128\n"
+            "    def seen(b, h, q, k): return scores[q] > scores[k]\n"
+            "    x = torch.ones(1, 2, 1024, 64, device='cuda', requires_grad=True)\n"
+            "    for mask in (causal, and_masks(causal, near), and_masks(causal, seen)):\n"
+            "        flex_attention(x, x, x, block_mask=create_block_mask(mask, 1, 1, 1024, 1024)).sum().backward()\n"
+            "mirfak.capture.write_capture(job.capture, 'a.capture')\n"
+        )
+        subprocess.run([sys.executable, str(script)], check=True, cwd=self.folder, capture_output=True)
+        capture = read_capture(self.out)
+        entries = [e for e in capture.tables["operators"] if e["name"].startswith("higher_order::flex_attention")]
+        forward = [e["settings"]["computed"] for e in entries if not e["name"].endswith("backward")]
+        # Of 8 x 8 blocks, those on and under the diagonal; those of two diagonals; what depends on data lets all through.
+        self.assertEqual(forward, [36 / 64, 15 / 64])
+        self.assertEqual({e["settings"]["computed"] for e in entries if e["name"].endswith("backward")}, set(forward))
+        self.assertTrue(any("depends on data" in note for note in capture.rank(0)["notes"]))
+
+    def test_ranks_that_wait_for_each_other_forever(self):
+        said = self.failing_job(
+            "model = torch.nn.Linear(4, 4, device='cuda')\n"
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "for _ in range(3):\n"
+            "    dist.all_reduce(x if dist.get_rank() else x.double())\n"
+            "    optimizer.step()\n"
+        )
+        self.assertIn("ranks 0 and 1: call 1 of their group", said)
+        self.assertIn("float64", said)
+
+    def test_all_ranks_of_large_programs_follow_from_few(self):
+        script = self.folder / "train.py"
+        script.write_text(
+            "import torch, torch.distributed as dist\n"
+            "from torch.distributed.device_mesh import init_device_mesh\n"
+            "mesh = init_device_mesh('cuda', (128, 8), mesh_dim_names=('data', 'tensor'))\n"
+            "model = torch.nn.Linear(4, 4, device='cuda')\n"
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+            "for _ in range(3):\n"
+            "    dist.all_reduce(torch.ones(4, device='cuda'), group=mesh.get_group('tensor'))\n"
+            "    dist.all_reduce(torch.ones(2, device='cuda'), group=mesh.get_group('data'))\n"
+            "    optimizer.step()\n"
+        )
+        asked = self.capture(script, 1024)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        capture = read_capture(self.out)
+        self.assertEqual((len(capture.ranks), capture.captured()), (1024, [0]))
+        self.assertLess(len(capture.header["proved_on"]), 8)
+        calls = [capture.tables["collectives"][event[1]]["ranks"] for event in capture.calls(1001)]
+        self.assertEqual(calls, [list(range(1000, 1008)), list(range(1, 1024, 8))])
 
     def test_parameters_stay_tied_and_known_to_their_optimizer(self):
         body = (

@@ -9,13 +9,14 @@ from typing import Any
 
 import torch
 
-from . import attention, fake_types, patches
+from . import attention, autograd_thread, fake_types, patches
 from .allocator import Allocator
 from .devices import Device
 from .exchange import Exchange
 from .fake_cuda import FakeCuda
 from .fake_groups import FakeGroups
 from .fake_tensors import FakeDevices
+from .higher_order import install_triton
 from .machine_code import answer_without_driver
 from .memory import Memory
 from .recorder import Recorder
@@ -95,6 +96,8 @@ class Environment:
         self.memory.install(self.stream)
         self.groups.install()
         attention.install(self.device)
+        autograd_thread.install(self.mode.fakes)
+        install_triton(self.mode.launched)
         fake_types.install(self.mode.fakes, self.recorder.note)
         self.steps.install()
         self.mode.__enter__()

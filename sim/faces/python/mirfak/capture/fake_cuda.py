@@ -194,7 +194,9 @@ class FakeCuda:
                 if hasattr(module, name):
                     replace(module, name, answer)
         replace(torch, "Event", self.Event)
-        replace(torch, "Generator", _generator())
+        generator = _generator()
+        replace(torch, "Generator", generator)
+        replace(cuda, "default_generators", tuple(_default_generator(self, generator, n) for n in range(self.count)))
         self._install_accelerator()
         self._install_tensors()
 
@@ -360,3 +362,25 @@ def _generator() -> type:
             return self.asked
 
     return Generator
+
+
+def _default_generator(cuda: FakeCuda, generator: type, number: int) -> Any:
+    """The generator of a GPU, whose state is that of torch.cuda.get_rng_state."""
+
+    class Default(generator):  # type: ignore[misc, valid-type]
+        def get_state(self) -> torch.Tensor:
+            return cuda.random_state(number)
+
+        def set_state(self, state: torch.Tensor) -> Any:
+            cuda.set_random_state(state, number)
+            return self
+
+        def clone_state(self) -> Any:
+            return self
+
+        graphsafe_get_state = clone_state
+
+        def graphsafe_set_state(self, other: Any) -> Any:
+            return self
+
+    return Default(f"cuda:{number}")

@@ -296,7 +296,7 @@ class FakeGroups:
                 backend, timeout=timeout, world_size=world_size, rank=rank, store=dist.HashStore(), **keywords
             )
 
-        for module in (dist, c10d):
+        for module in (dist, c10d, device_mesh):
             replace(module, "init_process_group", init_process_group)
         self._install_new_groups()
         self._install_backends()

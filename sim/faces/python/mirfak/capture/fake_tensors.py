@@ -127,10 +127,10 @@ class FakeDevices(TorchDispatchMode):
         arguments = self._masks(name, arguments)
         result = self.fake(function, arguments, keywords)
         self.see(result)
-        values.written(function, arguments, keywords)
+        written = values.written(function, arguments, keywords)
         if function.namespace not in COLLECTIVES:
             self.record(function, arguments, keywords, result)
-            values.follow(function, name, arguments, keywords, result)
+            values.follow(function, name, arguments, keywords, result, written)
             if values.balanced(function, name, arguments, result):
                 self.recorder.note(f"what {name} chooses: stated as every choice equally often")
         return result
@@ -139,12 +139,16 @@ class FakeDevices(TorchDispatchMode):
         with self.fakes:
             result = function(*arguments, **keywords)
         self.see(result)
-        if self.recorder.listening:
-            entry = higher_order.entry_of(function, arguments, keywords, result, self.recorder.note)
-            with self._entries:
-                place = self.recorder.operators.place_of(entry)
-            self.recorder.operator(place, *self.steps.place(), self.stream())
+        self.launched(lambda: higher_order.entry_of(function, arguments, keywords, result, self.recorder.note))
         return result
+
+    def launched(self, entry: Callable[[], dict[str, Any]]) -> None:
+        """Records an operator, of which `entry` makes the entry."""
+        module, phase = self.steps.place()
+        if self.recorder.listening:
+            with self._entries:
+                place = self.recorder.operators.place_of(entry())
+            self.recorder.operator(place, module, phase, self.stream())
 
     def fake(self, function: Any, arguments: Any, keywords: Any) -> Any:
         try:
@@ -209,8 +213,8 @@ class FakeDevices(TorchDispatchMode):
                 self.memory.see(tensor, stream)
 
     def record(self, function: Any, arguments: Any, keywords: Any, result: Any) -> None:
-        module, phase = self.steps.place()
         if not self.recorder.listening:
+            self.steps.place()  # where a gradient will be computed follows from where its operator ran
             return
         name = function._schema.name.split("::")[1]
         touched = (tensor for value in (*arguments, *keywords.values(), result) for tensor in tensors_in(value))
@@ -219,9 +223,7 @@ class FakeDevices(TorchDispatchMode):
         if not launches(function, name):
             self.recorder.host()
             return
-        with self._entries:
-            place = self.recorder.operators.place_of(entry_of(function, arguments, keywords, result))
-        self.recorder.operator(place, module, phase, self.stream())
+        self.launched(lambda: entry_of(function, arguments, keywords, result))
 
     @staticmethod
     def _device(function: Any, arguments: Any, keywords: Any) -> torch.device | None:

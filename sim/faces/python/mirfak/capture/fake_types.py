@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from importlib.abc import MetaPathFinder
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -34,8 +34,9 @@ def _install_conversion() -> None:
     """Module.to("cuda") keeps its parameters' identities, as it does on a GPU: ties and optimizers depend on them.
 
     PyTorch swaps the contents of the parameter and its copy where it is told to; else it would make new parameters,
-    because a tensor of the host cannot become a fake in place.
+    because a tensor of the host cannot become a fake in place. Weak references stay with the parameter, too.
     """
+    replace(torch.utils, "weakref", SimpleNamespace(getweakrefs=lambda tensor: []))
     original = torch.nn.Module._apply
 
     def _apply(module: torch.nn.Module, fn: Any, recurse: bool = True) -> torch.nn.Module:
@@ -78,6 +79,19 @@ def _install_data() -> None:
             torch.utils.swap_tensors(tensor, value.detach().requires_grad_(tensor.requires_grad))
 
     replace(torch.Tensor, "data", property(get, set))
+    made = torch.tensor
+
+    def tensor(data: Any, **keywords: Any) -> torch.Tensor:
+        return made(_numbers(data) if isinstance(data, (list, tuple)) else data, **keywords)
+
+    replace(torch, "tensor", tensor)
+
+
+def _numbers(data: Any) -> Any:
+    """Lists of numbers for lists with fakes among them: torch.tensor reads the value of each."""
+    if isinstance(data, (list, tuple)):
+        return type(data)(map(_numbers, data)) if any(isinstance(x, (list, tuple, FakeTensor)) for x in data) else data
+    return data.item() if isinstance(data, FakeTensor) else data
 
 
 def _install_compile(note: Callable[[str], None]) -> None:

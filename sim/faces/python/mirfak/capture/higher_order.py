@@ -7,12 +7,14 @@ where it is one of positions alone, the corners of blocks say which blocks are c
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .operators import held_bytes, shown, tensors_in
+from .patches import replace
 
 BLOCK = 128  # scores of a block of flexible attention, in rows and columns
 ATTENTION = ("flex_attention", "flex_attention_backward")
@@ -43,6 +45,43 @@ def entry_of(function: Any, arguments: Any, keywords: Any, result: Any, note: Ca
     }
 
 
+def triton_entry(name: str, arguments: dict[str, Any], grid: Any) -> dict[str, Any]:
+    """The entry of a kernel of Triton. Nothing says which of its tensors are written: all count as read."""
+    size = grid(arguments) if callable(grid) else grid
+    named = {key: tensors_in(value) for key, value in arguments.items()}
+    touched = [tensor for tensors in named.values() for tensor in tensors]
+    return {
+        "name": f"triton::{name}",
+        "overload": "",
+        "arguments": [[key, len(tensors)] for key, tensors in named.items() if tensors],
+        "in": [shown(tensor) for tensor in touched],
+        "out": [],
+        "settings": {"grid": [int(count) for count in (size if isinstance(size, tuple) else (size,))]},
+        "read_bytes": sum(map(held_bytes, touched)),
+        "written_bytes": 0,
+    }
+
+
+def install_triton(launched: Callable[[Callable[[], dict[str, Any]]], None]) -> None:
+    """Kernels of Triton are told to `launched` in place of compiled; an autotuned one takes its first configuration."""
+    if find_spec("triton") is None:
+        return
+    from triton.runtime.autotuner import Autotuner
+    from triton.runtime.jit import JITFunction
+
+    def run(kernel: Any, *arguments: Any, grid: Any, warmup: bool = False, **keywords: Any) -> None:
+        known = {parameter.name: parameter.default for parameter in kernel.params if parameter.has_default}
+        bound = known | dict(zip(kernel.arg_names, arguments, strict=False)) | keywords
+        if not warmup:
+            launched(lambda: triton_entry(kernel.__name__, bound, grid))
+
+    def tuned(tuner: Any, *arguments: Any, **keywords: Any) -> Any:
+        return tuner.fn.run(*arguments, **{**keywords, **tuner.configs[0].all_kwargs()})
+
+    replace(JITFunction, "run", run)
+    replace(Autotuner, "run", tuned)
+
+
 def _values(keywords: Any) -> list[Any]:
     """Values of keyword arguments, with those of mappings among them."""
     return [item for value in keywords.values() for item in (value.values() if isinstance(value, dict) else (value,))]
@@ -63,7 +102,7 @@ def computed(arguments: Any, name: str, note: Callable[[str], None]) -> float:
     for row in rows:
         for column in columns:
             found |= _allowed(masks, row[:, None], column[None, :], note)
-    return round(float(found.float().mean()), 4)
+    return round(float(found.float().mean()), 6)
 
 
 def _corners(length: int) -> torch.Tensor:
