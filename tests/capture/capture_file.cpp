@@ -85,6 +85,15 @@ TEST_CASE("a capture is read field by field") {
   CHECK_FALSE(rank.events[7].whole_device);
 }
 
+TEST_CASE("a block has no step, and unknown fields are told") {
+  std::string text =
+      replaced(capture_text_of(kOperator, kReduction, {kEvents}), "\"step\":2", "\"step\":null,\"new\":[1]");
+  text.erase(text.rfind("{\"lines\""));
+  const Capture capture = read_capture_text(with_end(text), "a.capture");
+  CHECK(capture.step == -1);
+  CHECK(capture.unknown_fields == std::vector<std::string>{"new"});
+}
+
 TEST_CASE("a capture is known by its beginning, whatever its name") {
   const CaptureFolder folder;
   CHECK(is_capture(source_root() + "/tests/capture/programs/ddp.capture"));
@@ -115,20 +124,9 @@ TEST_CASE("a wrong field is refused with its line and its path") {
   const CaptureFolder folder;
   const auto refused = [&](const std::string& from, const std::string& to) {
     const std::string text = capture_text_of(kOperator, kReduction, {kEvents});
-    std::vector<std::string> lines;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = text.find('\n', begin);
-      lines.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    lines.pop_back();
-    for (std::string& line : lines) {
-      const std::size_t at = line.find(from);
-      if (at == std::string::npos) continue;
-      line.replace(at, from.size(), to);
-      break;
-    }
-    return folder.refusal(with_end(lines));
+    std::string changed = replaced(text, from, to);
+    changed.erase(changed.rfind("{\"lines\""));
+    return folder.refusal(with_end(changed));
   };
   CHECK(has(refused("\"program\":\"p\"", "\"program\":3"), "1: header.program: expected text, found 3"));
   CHECK(has(refused("\"step\":2,", ""), "1: header: it has no field 'step'"));

@@ -1,16 +1,18 @@
 #include "capture_texts.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <boost/crc.hpp>
+#include <utility>
 
 namespace mirfak::test {
 
-std::string with_end(const std::vector<std::string>& lines) {
-  std::string out;
-  for (const std::string& line : lines) out += line + "\n";
+std::string with_end(std::string text) {
   boost::crc_32_type crc;
-  crc.process_bytes(out.data(), out.size());
-  return out + fmt::format("{{\"lines\":{},\"crc32\":{}}}\n", lines.size(), crc.checksum());
+  crc.process_bytes(text.data(), text.size());
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  return text + fmt::format("{{\"lines\":{},\"crc32\":{}}}\n", lines, crc.checksum());
 }
 
 std::string capture_text_of(const std::string& operators, const std::string& collectives,
@@ -31,7 +33,9 @@ std::string capture_text_of(const std::string& operators, const std::string& col
                     "\"peak_reserved_bytes\":2097152}},\"notes\":{{}},\"before\":[],\"events\":{}}}",
                     rank, events[rank]));
   }
-  return with_end(lines);
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return with_end(std::move(text));
 }
 
 }  // namespace mirfak::test

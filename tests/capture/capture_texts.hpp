@@ -10,7 +10,7 @@ namespace mirfak::test {
 // events of each rank, as a JSON list. There are two modules, "" and "model.layers.0".
 std::string capture_text_of(const std::string& operators, const std::string& collectives,
                             const std::vector<std::string>& events);
-// Adds the last line to lines that may be anything.
-std::string with_end(const std::vector<std::string>& lines);
+// Returns the text with its last line, whatever the text is.
+std::string with_end(std::string text);
 
 }  // namespace mirfak::test

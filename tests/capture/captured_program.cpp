@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 #include <string>
 
@@ -219,6 +219,36 @@ TEST_CASE("an operator that the table does not know is priced by its bytes, and 
   REQUIRE(result.notes.size() == 1);
   CHECK(has(result.notes[0], "mine::add"));
   CHECK(has(result.notes[0], "1 calls, 100.00 % of the kernels' time"));
+}
+
+TEST_CASE("notes: another GPU, other nodes, products that might run in TF32; memory that is handed out decides") {
+  Capture capture = committed("fsdp");
+  const auto result_of = [](const Capture& of) {
+    return capture_result(of, {nodes(), table(), framework()}, executed(of));
+  };
+  const auto noted = [](const CaptureResult& result, const std::string& part) {
+    return std::any_of(result.notes.begin(), result.notes.end(), [&](const auto& note) { return has(note, part); });
+  };
+  CHECK(noted(result_of(capture), "products of float32 are priced in fp32"));
+  CHECK_FALSE(noted(result_of(committed("attention")), "products of float32"));
+  CHECK_FALSE(noted(result_of(capture), "captured for"));
+  capture.device = "b200";
+  capture.gpus_per_node = 1;
+  CHECK(noted(result_of(capture), "captured for b200, priced on NVIDIA H100"));
+  CHECK(noted(result_of(capture), "that a node has 1 GPUs, and runs on nodes of 8"));
+  capture.ranks[0].peak_reserved_bytes = 2 * gpu().memory_bytes.value;
+  CHECK(result_of(capture).fits);
+  capture.ranks[0].peak_allocated_bytes = gpu().memory_bytes.value;
+  CHECK_FALSE(result_of(capture).fits);
+}
+
+TEST_CASE("work that takes for ever is refused") {
+  std::string endless = kProduct;
+  const std::string shape = "[8192,4096]";
+  endless.replace(endless.find(shape), shape.size(), "[1000000000,4096]");
+  const std::string other = "[4096,8192],[1,4096]";
+  endless.replace(endless.find(other), other.size(), "[4096,1000000000]");
+  CHECK(has(refusal(capture_of(endless, "", {R"([["op",0,1,0,0]])"})), "aten::mm takes more than"));
 }
 
 TEST_CASE("a world that the nodes do not hold is refused") {

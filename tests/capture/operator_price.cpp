@@ -10,7 +10,6 @@
 #include <vector>
 
 using namespace mirfak;
-using namespace mirfak::test;
 
 namespace operator_price_test {
 

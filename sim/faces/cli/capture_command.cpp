@@ -59,7 +59,7 @@ CommandOutput simulate_capture(const CaptureOptions& options, const Surroundings
     output.text = format == OutputFormat::csv ? csv_of_json(json["operators"]) : printed_json(json);
   }
   if (!result.fits) {
-    output.complaint = "out of memory: the program reserves more than a GPU has\n  choose GPUs with more memory";
+    output.complaint = "out of memory: the program allocates more than a GPU has\n  choose GPUs with more memory";
     output.status = kStatusInfeasible;
   }
   return output;

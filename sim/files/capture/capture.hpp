@@ -88,11 +88,13 @@ struct Capture {
   std::string device;  // the GPU that the program was told it has: a name of hw_profiles/gpus
   std::string torch;   // version of PyTorch
   std::int64_t world_size = 0;
-  std::int64_t step = 0;
+  std::int64_t gpus_per_node = 0;
+  std::int64_t step = 0;  // of the optimizer, from 0; -1: all that a block of the program did
   std::vector<CapturedOperator> operators;
   std::vector<CapturedCommunication> communication;
   std::vector<std::string> modules;
-  std::vector<CapturedRank> ranks;  // ascending
+  std::vector<CapturedRank> ranks;          // ascending
+  std::vector<std::string> unknown_fields;  // fields of the file that this version does not know, which it leaves out
 };
 
 }  // namespace mirfak

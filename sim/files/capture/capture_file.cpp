@@ -28,6 +28,11 @@ constexpr std::int64_t kMost = std::int64_t{1} << 53;
 constexpr const char* kAgain = "capture the program again";
 constexpr const char* kExpected = "expected a capture: lines of JSON, compressed by gzip";
 
+void check_beginning(std::string_view text, const std::string& name) {
+  if (text.starts_with(kBeginning.substr(0, text.size()))) return;
+  fail_input({name, 1, 0}, fmt::format("{}, the first of which begins {}", kExpected, kBeginning), kAgain);
+}
+
 // A value of a line, with its place.
 class Part {
  public:
@@ -78,6 +83,13 @@ class Part {
     return out;
   }
   std::string json() const { return value_->dump(); }
+  bool is_null() const { return value_->is_null(); }
+  // Adds fields of the object that are none of `known`.
+  void find_unknown(std::initializer_list<const char*> known, std::set<std::string>& unknown) const {
+    for (const auto& [key, part] : fields()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) unknown.insert(key);
+    }
+  }
 
  private:
   const Json* value_;
@@ -92,6 +104,9 @@ std::vector<CapturedTensor> tensors_of(const Part& list) {
     CapturedTensor tensor;
     tensor.format = parts[0].text();
     tensor.shape = parts[1].numbers(0, kMost);
+    double elements = 1;
+    for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+    if (elements > static_cast<double>(kMost)) parts[1].fail("a shape of at most 2^53 elements");
     if (parts.size() == 3) tensor.strides = parts[2].numbers(0, kMost);
     if (!tensor.strides.empty() && tensor.strides.size() != tensor.shape.size()) parts[2].fail("as many as dimensions");
     out.push_back(std::move(tensor));
@@ -137,18 +152,16 @@ CapturedCommunication communication_of(const Part& entry, std::int64_t world) {
 
 class CaptureReader {
  public:
-  explicit CaptureReader(const std::filesystem::path& path) : where_{path.string(), 0, 0} {
-    capture_.file = where_.file;
-  }
+  explicit CaptureReader(const std::string& name) : where_{name, 0, 0} { capture_.file = name; }
 
-  Capture read() {
-    const std::string text = content();
+  Capture read(std::string_view text) {
     split(text);
     check_end(text);
     read_header();
     for (std::size_t i = 0; i < kTables.size(); ++i) read_table(i);
     for (std::size_t i = 1 + kTables.size(); i + 1 < lines_.size(); ++i) read_rank(i);
     check_ranks();
+    capture_.unknown_fields.assign(unknown_.begin(), unknown_.end());
     return std::move(capture_);
   }
 
@@ -159,7 +172,6 @@ class CaptureReader {
     where_.line = static_cast<int>(line + 1);
     fail_input(where_, what, kAgain);
   }
-  std::string content() const;
   void split(std::string_view text);
   void check_end(std::string_view text);
   void read_header();
@@ -176,22 +188,8 @@ class CaptureReader {
   Location where_;
   std::vector<std::string_view> lines_;
   Json json_;
+  std::set<std::string> unknown_;
 };
-
-std::string CaptureReader::content() const {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  CompressedFile file(where_.file, kExpected);
-  std::string text;
-  std::vector<char> piece(std::size_t{1} << 16);
-  while (const std::size_t size = file.read(piece.data(), piece.size())) {
-    text.append(piece.data(), size);
-    if (!text.starts_with(kBeginning.substr(0, text.size()))) {
-      fail_input({where_.file, 1, 0}, fmt::format("{}, the first of which begins {}", kExpected, kBeginning), kAgain);
-    }
-    if (text.size() > most) fail_input({where_.file, 0, 0}, "a capture of more than 1 GiB of text is not read");
-  }
-  return text;
-}
 
 void CaptureReader::split(std::string_view text) {
   while (!text.empty()) {
@@ -232,15 +230,27 @@ void CaptureReader::read_header() {
   capture_.device = header.at("device").text();
   capture_.torch = header.at("torch").text();
   capture_.world_size = header.at("world_size").whole(1, 1 << 20);
-  capture_.step = header.at("step").whole(0, kMost);
+  capture_.gpus_per_node = header.at("gpus_per_node").whole(1, 1 << 20);
+  capture_.step = header.at("step").is_null() ? -1 : header.at("step").whole(0, kMost);
+  header.find_unknown(
+      {"mirfak_capture", "program", "command", "world_size", "gpus_per_node", "device", "step", "torch"}, unknown_);
 }
 
 void CaptureReader::read_table(std::size_t table) {
   const Part line = parse(1 + table, kTables[table]);
   if (line.at("table").text() != kTables[table]) line.at("table").fail(kTables[table]);
   for (const Part& entry : line.at("entries").items()) {
-    if (table == 0) capture_.operators.push_back(operator_of(entry));
-    if (table == 1) capture_.communication.push_back(communication_of(entry, capture_.world_size));
+    if (table == 0) {
+      capture_.operators.push_back(operator_of(entry));
+      entry.find_unknown(
+          {"name", "overload", "arguments", "in", "out", "settings", "read_bytes", "written_bytes", "flop"}, unknown_);
+    }
+    if (table == 1) {
+      capture_.communication.push_back(communication_of(entry, capture_.world_size));
+      entry.find_unknown({"kind", "ranks", "dtype", "via", "in_bytes", "out_bytes", "async", "op", "root", "peer",
+                          "in_splits", "out_splits", "tensors"},
+                         unknown_);
+    }
     if (table == 2) capture_.modules.push_back(entry.text());
   }
 }
@@ -253,6 +263,7 @@ void CaptureReader::read_rank(std::size_t line) {
   if (!capture_.ranks.empty() && rank.rank <= capture_.ranks.back().rank) {
     fail(line, fmt::format("rank {} comes after rank {}", rank.rank, capture_.ranks.back().rank));
   }
+  part.find_unknown({"rank", "same_as", "state", "dispatched", "memory", "notes", "before", "events"}, unknown_);
   if (part.has("same_as")) {
     rank.same_as = part.at("same_as").whole(0, capture_.world_size - 1);
   } else {
@@ -313,7 +324,7 @@ void CaptureReader::read_event(const Part& event, CapturedRank& rank) {
   } else if (word == "host") {
     of_length(2);
     out.kind = CaptureEventKind::host;
-    out.id = parts[1].whole(0, kMost);
+    out.id = parts[1].whole(0, 1'000'000);
   } else {
     check_memory(event);
     return;
@@ -331,6 +342,19 @@ void CaptureReader::check_ranks() {
     fail(static_cast<std::size_t>(rank.line - 1),
          fmt::format("rank {} is said to do what rank {} does, which has no events", rank.rank, rank.same_as));
   }
+}
+
+std::string content_of(const std::string& name) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  CompressedFile file(name, kExpected);
+  std::string text;
+  std::vector<char> piece(std::size_t{1} << 16);
+  while (const std::size_t size = file.read(piece.data(), piece.size())) {
+    text.append(piece.data(), size);
+    check_beginning(text, name);
+    if (text.size() > most) fail_input({name, 0, 0}, "a capture of more than 1 GiB of text is not read");
+  }
+  return text;
 }
 
 }  // namespace
@@ -352,6 +376,13 @@ bool is_capture(const std::filesystem::path& path) {
   return beginning == kBeginning;
 }
 
-Capture read_capture(const std::filesystem::path& path) { return CaptureReader(path).read(); }
+Capture read_capture(const std::filesystem::path& path) {
+  return CaptureReader(path.string()).read(content_of(path.string()));
+}
+
+Capture read_capture_text(std::string_view text, const std::string& name) {
+  check_beginning(text, name);
+  return CaptureReader(name).read(text);
+}
 
 }  // namespace mirfak

@@ -54,7 +54,9 @@ Table memory_table(const CaptureResult& result) {
   for (const CapturedRankResult& rank : result.ranks) {
     table.add({rank.rank, in_bytes(rank.allocated_bytes), in_bytes(rank.reserved_bytes),
                in_bytes(result.platform_bytes), in_bytes(rank.memory_bytes), in_bytes(result.capacity_bytes),
-               rank.memory_bytes <= result.capacity_bytes ? "fits" : "does not fit"});
+               !rank.fits                                   ? "does not fit"
+               : rank.memory_bytes <= result.capacity_bytes ? "fits"
+                                                            : "fits once the allocator returns what it holds free"});
   }
   return table;
 }
@@ -67,12 +69,12 @@ Table work_table(const CaptureResult& result, bool modules) {
   for (const CapturedWork& work : modules ? result.modules : result.work) {
     std::vector<Cell> row = {in_seconds(work.seconds), in_percent(share(work.seconds, result.iteration_s)),
                              static_cast<std::int64_t>(work.calls)};
-    const Cell module = Cell(work.module.empty() ? std::string("-") : excerpt(work.module, 60), work.module);
+    const Cell module = Cell(work.module.empty() ? std::string("-") : excerpt(work.module, 44), work.module);
     const char* const phase = kCapturePhaseNames[static_cast<std::size_t>(work.phase)];
     if (modules) {
       row.insert(row.end(), {phase, module});
     } else {
-      row.insert(row.end(), {work.name, phase, module, Cell(excerpt(work.tensors, 60), work.tensors),
+      row.insert(row.end(), {work.name, phase, module, Cell(excerpt(work.tensors, 44), work.tensors),
                              as_number(work.flop), as_number(work.bytes), work.communicates});
     }
     table.add(std::move(row));
@@ -95,12 +97,12 @@ std::string heading(const Capture& capture, const CapturePricing& pricing) {
   }
   const NodeGroup& nodes = pricing.cluster.groups().front();
   return fmt::format(
-      "capture   {}: {}, step {}, PyTorch {}\n"
+      "capture   {}: {}, {}, PyTorch {}\n"
       "ranks     {} of {} captured, {} operators that launch kernels\n"
       "cluster   {} x {} ({} {})\n",
-      capture.file, capture.program, capture.step, capture.torch, capture.ranks.size(), capture.world_size,
-      format_count(static_cast<double>(launches)), nodes.count, nodes.hardware.spec.name, nodes.hardware.spec.gpus,
-      nodes.hardware.gpu.title);
+      capture.file, capture.program, capture.step < 0 ? "a block" : fmt::format("step {}", capture.step), capture.torch,
+      capture.ranks.size(), capture.world_size, format_count(static_cast<double>(launches)), nodes.count,
+      nodes.hardware.spec.name, nodes.hardware.spec.gpus, nodes.hardware.gpu.title);
 }
 
 std::string explanation(const CapturePricing& pricing, const CaptureResult& result) {
@@ -124,7 +126,8 @@ std::string explanation(const CapturePricing& pricing, const CaptureResult& resu
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain) {
   std::string out = heading(capture, pricing);
-  out += fmt::format("\nIteration\n  time  {}\n", format_seconds(result.iteration_s));
+  out += fmt::format("\nIteration\n  time                      {}\n  hardware TFLOP/s per GPU  {}\n",
+                     format_seconds(result.iteration_s), format_number(share(result.flop, result.iteration_s) / 1e12));
   out += "\nWhere the time of a GPU goes\n" + times_table(result).text();
   out += "\nPeak memory of a GPU\n" + limited(memory_table(result), kShownRanks);
   const std::size_t most = explain ? kExplainedWork : kShownWork;
@@ -146,6 +149,7 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult&
   out["iteration_time_s"] = result.iteration_s;
   out["program"] = capture.program;
   out["world_size"] = capture.world_size;
+  out["hardware_tflops_per_gpu"] = share(result.flop, result.iteration_s) / 1e12;
   out["fits"] = result.fits;
   out["memory_capacity_bytes"] = result.capacity_bytes;
   out["platform_bytes"] = result.platform_bytes;
@@ -159,7 +163,8 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult&
                             {"clock_share", rank.clock},
                             {"peak_allocated_bytes", rank.allocated_bytes},
                             {"peak_reserved_bytes", rank.reserved_bytes},
-                            {"memory_peak_bytes", rank.memory_bytes}});
+                            {"memory_peak_bytes", rank.memory_bytes},
+                            {"fits", rank.fits}});
   }
   out["longest_rank"] = result.longest;
   out["operators"] = work_table(result, false).json();

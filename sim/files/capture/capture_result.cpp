@@ -145,6 +145,9 @@ CapturedRankResult RankReader::result() const {
               static_cast<double>(std::max<std::size_t>(1, priced_.clock.size()));
   out.allocated_bytes = rank.peak_allocated_bytes;
   out.reserved_bytes = rank.peak_reserved_bytes;
+  for (const CapturedTask& task : priced_.tasks) {
+    if (!task.on_host && !communicates(task)) out.flop += executed_.prices[event(task).entry].cost.flop;
+  }
   return out;
 }
 
@@ -232,6 +235,41 @@ void note_prices(const Capture& capture, const CapturedProgram& executed, std::v
   }
 }
 
+// A capture does not say whether the program allows TF32 (torch.set_float32_matmul_precision).
+void note_wide_products(const Capture& capture, const CapturedProgram& executed, std::vector<std::string>& notes) {
+  double all_s = 0;
+  double wide_s = 0;
+  for (const PricedRank& rank : executed.ranks) {
+    for (const CaptureEvent& event : capture.ranks[rank.rank].events) {
+      if (event.kind != CaptureEventKind::launch) continue;
+      const KernelCost& cost = executed.prices[event.entry].cost;
+      all_s += cost.seconds;
+      const CapturedOperator& op = capture.operators[event.entry];
+      const bool wide = cost.activity == Activity::gemm && !op.in.empty() && op.in.front().format == "float32";
+      if (wide) wide_s += cost.seconds;
+    }
+  }
+  constexpr double noted = 0.01;
+  if (wide_s < noted * all_s || wide_s == 0) return;
+  notes.push_back(
+      fmt::format("products of float32 are priced in fp32, {:.0f} % of the kernels' time: a capture does not say "
+                  "whether the program allows TF32",
+                  100 * wide_s / all_s));
+}
+
+void note_hardware(const Capture& capture, const Cluster& cluster, std::vector<std::string>& notes) {
+  const NodeHardware& nodes = cluster.groups().front().hardware;
+  if (nodes.gpu.name != capture.device) {
+    notes.push_back(fmt::format("captured for {}, priced on {}: attention kernels are those that PyTorch chooses on {}",
+                                capture.device, nodes.gpu.title, capture.device));
+  }
+  const auto told = std::min<std::int64_t>(nodes.spec.gpus, capture.gpus_per_node);
+  if (nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
+    notes.push_back(fmt::format("the program was told that a node has {} GPUs, and runs on nodes of {}",
+                                capture.gpus_per_node, nodes.spec.gpus));
+  }
+}
+
 void note_capture(const Capture& capture, std::vector<std::string>& notes) {
   std::map<std::string, std::int64_t> stated;
   std::size_t alike = 0;
@@ -240,6 +278,9 @@ void note_capture(const Capture& capture, std::vector<std::string>& notes) {
     for (const auto& [note, count] : rank.notes) stated[note] += count;
   }
   for (const auto& [note, count] : stated) notes.push_back(fmt::format("captured: {} ({} times)", note, count));
+  for (const std::string& field : capture.unknown_fields) {
+    notes.push_back(fmt::format("the capture has a field '{}' that this version does not know, and leaves out", field));
+  }
   const auto absent = static_cast<std::size_t>(capture.world_size) - capture.ranks.size();
   if (absent > 0) {
     notes.push_back(fmt::format("{} of {} ranks are not in the capture; they are taken to be ready whenever others are",
@@ -262,7 +303,9 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
     CapturedRankResult rank = RankReader(capture, executed, r).result();
     rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
-    out.fits = out.fits && rank.memory_bytes <= out.capacity_bytes;
+    rank.fits = rank.allocated_bytes + out.platform_bytes <= out.capacity_bytes;
+    out.fits = out.fits && rank.fits;
+    out.flop += rank.flop / static_cast<double>(executed.ranks.size());
     double kernels_s = 0;
     for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kTimes[part];
     if (kernels_s > most_s) longest = r;
@@ -278,6 +321,8 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   out.modules = by_module(out.work);
   out.notes = executed.notes;
   note_prices(capture, executed, out.notes);
+  note_wide_products(capture, executed, out.notes);
+  note_hardware(capture, pricing.cluster, out.notes);
   note_capture(capture, out.notes);
   return out;
 }

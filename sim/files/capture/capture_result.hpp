@@ -28,6 +28,8 @@ struct CapturedRankResult {
   double allocated_bytes = 0;         // peak within PyTorch's allocator
   double reserved_bytes = 0;          // peak of what the allocator holds
   double memory_bytes = 0;            // reserved, and what lies outside of the allocator
+  bool fits = true;                   // allocated memory fits, once the allocator has returned what it holds free
+  double flop = 0;                    // of all kernels, attention over all pairs of tokens
 };
 
 // Work of one kind on one rank: calls of an operator with the same tensors in the same place of the program, where
@@ -48,8 +50,9 @@ struct CaptureResult {
   double iteration_s = 0;
   double capacity_bytes = 0;
   double platform_bytes = 0;  // outside of the allocator
-  bool fits = true;
-  CapturedTimes mean;  // over ranks
+  bool fits = true;           // all ranks do
+  double flop = 0;            // of a rank, mean
+  CapturedTimes mean;         // over ranks
   std::vector<CapturedRankResult> ranks;
   std::int64_t longest = 0;           // the rank whose kernels take longest: `work` and `modules` are its
   std::vector<CapturedWork> work;     // most seconds first

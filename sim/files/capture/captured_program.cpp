@@ -21,6 +21,8 @@ namespace {
 // A power controller averages over tens of milliseconds (lowering/program/settled_clock.cpp).
 constexpr double kPowerWindow_s = 0.05;
 
+constexpr double kLongest_s = 1000;  // of one call: longer ones are no operators of a step
+
 // The nodes of a rank, as the host makes its calls.
 class RankWriter {
  public:
@@ -263,7 +265,13 @@ void ProgramMaker::check_cluster() const {
 
 void ProgramMaker::price_operators() {
   OperatorPrices prices(hardware().gpu, pricing_.table, hardware().spec.time_factors().compute);
-  for (const CapturedOperator& op : capture_.operators) out_.prices.push_back(prices.price(op));
+  for (const CapturedOperator& op : capture_.operators) {
+    out_.prices.push_back(prices.price(op));
+    if (out_.prices.back().cost.seconds <= kLongest_s) continue;
+    fail_input({capture_.file, 2, 0},
+               fmt::format("{} takes more than {:g} s on {}", op.name, kLongest_s, hardware().gpu.title),
+               "capture the program again");
+  }
 }
 
 void ProgramMaker::write_ranks(const PricedCommunication& communication) {

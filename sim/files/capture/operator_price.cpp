@@ -230,9 +230,11 @@ KernelCost OperatorPrices::moved(const CapturedOperator& op, const OperatorRule&
   const bool plain = rule.kind == OperatorClass::elementwise && kernels == 1;
   const KernelCost one = plain ? price_plain_kernel(streams, bytes, cycles(op), Launch::stream)
                                : streams.price_memory_bound(bytes, memory_kind(op, rule.kind));
-  KernelCost out;
-  for (int i = 0; i < kernels; ++i) add_cost(out, one);
-  out.activity = Activity::memory_bound;
+  KernelCost out = one;
+  for (double KernelCost::*part : {&KernelCost::seconds, &KernelCost::bytes, &KernelCost::memory_s,
+                                   &KernelCost::overhead_s, &KernelCost::clocked_s}) {
+    out.*part *= kernels;
+  }
   return out;
 }
 
@@ -269,7 +271,9 @@ int OperatorPrices::kernels_of_lists(const CapturedOperator& op) const {
   for (std::size_t i = 0; i < first; ++i) blocks += std::ceil(elements(op.in[i]) / table_.lists.elements);
   const std::vector<int>& most = table_.lists.tensors;
   const double of_launch = most[std::clamp<std::size_t>(lists, 1, most.size()) - 1];
-  return static_cast<int>(std::max({1.0, std::ceil(tensors / of_launch), std::ceil(blocks / table_.lists.blocks)}));
+  constexpr double most_kernels = 1e9;
+  return static_cast<int>(
+      std::clamp(std::max(std::ceil(tensors / of_launch), std::ceil(blocks / table_.lists.blocks)), 1.0, most_kernels));
 }
 
 OperatorPrice OperatorPrices::price(const CapturedOperator& op) {
