@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "capture/capture_file.hpp"
 #include "capture/capture_report.hpp"
+#include "capture/kernel_clocks.hpp"
 #include "capture_texts.hpp"
 #include "cluster/catalog.hpp"
 #include "cost/power_limit.hpp"
@@ -59,8 +60,7 @@ Capture capture_of(const std::string& operators, const std::string& collectives,
 }
 
 Capture committed(const std::string& name) {
-  const bool of_tests = name == "ddp" || name == "crossed";
-  return read_capture(source_root() + (of_tests ? "/tests/capture/programs/" : "/scenarios/capture/") + name +
+  return read_capture(source_root() + (name == "ddp" ? "/tests/capture/programs/" : "/scenarios/capture/") + name +
                       ".capture");
 }
 
@@ -158,6 +158,27 @@ TEST_CASE("products are priced as those of scenarios, at the clock that the powe
         doctest::Approx(issue_s() + cost.seconds + cost.clocked_s * (1 / clock - 1)).epsilon(1e-9));
 }
 
+TEST_CASE("clocks follow the kernels around, and a step goes round") {
+  KernelCost product;
+  product.seconds = product.clocked_s = 0.01;
+  product.draw = 1.5;
+  KernelCost copy;
+  copy.seconds = 0.01;
+  // 100 ms of products, then 100 ms of copies: the window of the fifth product holds products alone.
+  std::vector<const KernelCost*> costs(10, &product);
+  costs.insert(costs.end(), 10, &copy);
+  const std::vector<double> clocks = kernel_clocks(costs, 0, gpu());
+  REQUIRE(clocks.size() == 20);
+  PowerMix alone(gpu().limit_share());
+  alone.add_clocked(1, 1.5);
+  CHECK(clocks[4] == doctest::Approx(alone.clock_share()));
+  CHECK(clocks[9] > clocks[4]);
+  CHECK(clocks[0] == doctest::Approx(clocks[9]));  // before the first product are copies, too
+  CHECK(clocks[15] == gpu().sustained_share.value);
+  CHECK(kernel_clocks(costs, 0.1, gpu())[4] > clocks[4]);
+  CHECK(kernel_clocks({}, 0, gpu()).empty());
+}
+
 TEST_CASE("ranks meet in a collective, which the stream waits for") {
   const std::string meets = R"(["comm",0,0,0,0,1],["wait",1,0],["op",0,0,0,0]])";
   const double time =
@@ -205,8 +226,8 @@ TEST_CASE("messages have two ends of one size") {
 TEST_CASE("ranks that wait for each other are refused") {
   // Both stages of scenarios/capture/pipeline.py send first.
   CHECK(refusal(committed("pipeline")).empty());
-  CHECK(has(refusal(committed("crossed")), "ranks wait for each other: "));
-  CHECK(has(refusal(committed("crossed")), "of rank 0"));
+  CHECK(has(refusal(committed("deadlock")), "ranks wait for each other: "));
+  CHECK(has(refusal(committed("deadlock")), "of rank 0"));
 }
 
 TEST_CASE("an operator that the table does not know is priced by its bytes, and noted") {

@@ -210,6 +210,17 @@ TEST_CASE("lists of tensors are as many launches as they fill") {
   CHECK(price(op("aten::_foreach_mul_", {{"self", {large}}}, {large})).kernels == 4);
 }
 
+TEST_CASE("a fused optimizer writes gradients only where it scales them") {
+  const Tensors one(1, tensor("float32", {65536 * 64}));
+  const double bytes = bytes_of(one.front());
+  std::vector<std::pair<std::string, Tensors>> arguments{
+      {"self", one}, {"grads", one}, {"exp_avgs", one}, {"exp_avg_sqs", one}};
+  const Tensors written(4, one.front());
+  CHECK(price(op("aten::_fused_adamw_", arguments, written)).cost.bytes == 7 * bytes);
+  arguments.push_back({"grad_scale", {tensor("float32", {})}});
+  CHECK(price(op("aten::_fused_adamw_", arguments, written)).cost.bytes == 8 * bytes + 4);
+}
+
 TEST_CASE("every kind of the table is used, and every entry is found in place, too") {
   std::set<OperatorClass> kinds;
   for (const auto& [name, rule] : table().rules) kinds.insert(rule.kind);

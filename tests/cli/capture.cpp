@@ -73,7 +73,7 @@ TEST_CASE("what makes no sense for a capture is refused") {
   CHECK(has(simulated({"--set", "cluster.price=spot"}).err, "cluster.price: this key has no effect on a capture"));
   CHECK(has(simulated({"--set", "training.precision=fp8"}).err, "training"));
   CHECK(has(simulated({"--explain", "--format", "json"}).err, "--explain prints text"));
-  const Finished crossed = simulated({}, "tests/capture/programs/crossed.capture");
+  const Finished crossed = simulated({}, "scenarios/capture/deadlock.capture");
   CHECK(crossed.status == 2);
   CHECK(has(crossed.err, "ranks wait for each other"));
 }

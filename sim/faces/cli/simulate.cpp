@@ -78,7 +78,9 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   CommandSyntax syntax(
       "mirfak simulate SCENARIO [OPTION]...",
       "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
-      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs.");
+      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs. Or one "
+      "step\n"
+      "of a captured PyTorch program (python -m mirfak.capture) on --nodes.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),

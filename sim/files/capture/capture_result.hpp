@@ -24,7 +24,7 @@ struct CapturedRankResult {
   CapturedTimes times;
   double hidden_communication_s = 0;  // communication while kernels run
   double host_work_s = 0;             // all of the host's work
-  double clock = 1;                   // mean over its windows
+  double clock = 1;                   // mean over its kernels
   double allocated_bytes = 0;         // peak within PyTorch's allocator
   double reserved_bytes = 0;          // peak of what the allocator holds
   double memory_bytes = 0;            // reserved, and what lies outside of the allocator

@@ -5,7 +5,7 @@
 #include "capture/captured_program.hpp"
 
 #include "base/error.hpp"
-#include "cost/power_limit.hpp"
+#include "capture/kernel_clocks.hpp"
 #include "engine/execute.hpp"
 
 #include <fmt/format.h>
@@ -17,9 +17,6 @@
 namespace mirfak {
 
 namespace {
-
-// A power controller averages over tens of milliseconds (lowering/program/settled_clock.cpp).
-constexpr double kPowerWindow_s = 0.05;
 
 constexpr double kLongest_s = 1000;  // of one call: longer ones are no operators of a step
 
@@ -284,43 +281,25 @@ void ProgramMaker::write_ranks(const PricedCommunication& communication) {
   }
 }
 
-// Sets the durations of a rank's kernels at the clock of their window.
+// Sets the durations of a rank's kernels at their clocks.
 void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
-  const GpuSpec& gpu = hardware().gpu;
   PricedRank& priced = out_.ranks[rank];
   const std::vector<CaptureEvent>& events = capture_.ranks[priced.rank].events;
-  const auto cost_of = [&](const CapturedTask& task) -> const KernelCost& {
-    return out_.prices[events[static_cast<std::size_t>(task.event)].entry].cost;
-  };
-  const auto is_kernel = [&](const CapturedTask& task) {
-    return !task.on_host && events[static_cast<std::size_t>(task.event)].kind == CaptureEventKind::launch;
-  };
-  double busy_s = 0;
-  for (const CapturedTask& task : priced.tasks) busy_s += is_kernel(task) ? cost_of(task).seconds : 0;
-  priced.clock.clear();
-  const double windows = std::max(1.0, std::floor(busy_s / kPowerWindow_s));
-  std::size_t begin = 0;
-  for (double window = 0; window < windows; ++window) {
-    PowerMix mix(gpu.limit_share());
-    mix.add_other(idle_s / windows, gpu.blocked_w.value / gpu.tdp_w.value);
-    double seconds = 0;
-    std::size_t end = begin;
-    for (; end < priced.tasks.size() && (window + 1 == windows || seconds < busy_s / windows); ++end) {
-      if (!is_kernel(priced.tasks[end])) continue;
-      const KernelCost& cost = cost_of(priced.tasks[end]);
-      mix.add_clocked(cost.clocked_s, cost.draw);
-      mix.add_other(cost.seconds - cost.clocked_s, kMemoryBoundDraw);
-      seconds += cost.seconds;
-    }
-    const double settled = std::min(mix.clock_share(), gpu.sustained_share.value);
-    const double clock = std::min(settled, hardware().clock_limit());
-    priced.clock.push_back(clock);
-    for (; begin < end; ++begin) {
-      if (!is_kernel(priced.tasks[begin])) continue;
-      const KernelCost& cost = cost_of(priced.tasks[begin]);
-      traces_[rank].nodes[begin].duration_ps =
-          static_cast<std::uint64_t>(to_picoseconds(cost.seconds + cost.clocked_s * (1 / clock - 1)));
-    }
+  std::vector<std::size_t> kernels;
+  std::vector<const KernelCost*> costs;
+  for (std::size_t i = 0; i < priced.tasks.size(); ++i) {
+    const CapturedTask& task = priced.tasks[i];
+    if (task.on_host) continue;
+    const CaptureEvent& event = events[static_cast<std::size_t>(task.event)];
+    if (event.kind != CaptureEventKind::launch) continue;
+    kernels.push_back(i);
+    costs.push_back(&out_.prices[event.entry].cost);
+  }
+  priced.clock = kernel_clocks(costs, idle_s, hardware().gpu);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    priced.clock[i] = std::min(priced.clock[i], hardware().clock_limit());
+    traces_[rank].nodes[kernels[i]].duration_ps =
+        static_cast<std::uint64_t>(to_picoseconds(costs[i]->seconds + costs[i]->clocked_s * (1 / priced.clock[i] - 1)));
   }
 }
 

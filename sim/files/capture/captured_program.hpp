@@ -31,7 +31,7 @@ struct CapturedTask {
 struct PricedRank {
   std::size_t rank = 0;  // index of Capture::ranks
   std::vector<CapturedTask> tasks;
-  std::vector<double> clock;  // by window of the rank's kernels: share of the full clock
+  std::vector<double> clock;  // of each kernel, in the order of their launch: share of the full clock
 };
 
 // The program of a capture, executed on a cluster.
@@ -50,7 +50,7 @@ struct CapturedProgram {
 //    channels.
 //  - The host takes a time for each operator that it dispatches, for each kernel that it launches and for each
 //    collective. Where it blocks, it goes on when the work of the stream, or of the whole device, has ended.
-//  - Clocks are those that GPUs hold under their power limit, averaged over windows of tens of milliseconds.
+//  - Clocks are those that GPUs hold under their power limit, averaged over tens of milliseconds (kernel_clocks.hpp).
 // Error(input) as of matched_communication(), for ranks that the cluster has no GPUs for, and for ranks that wait for
 // each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing);

@@ -38,6 +38,9 @@ double moved_bytes(const CapturedOperator& op, const OperatorRule& rule, const O
   }
   for (const std::string& name : table.results) bytes -= bytes_of(argument(op, name));
   for (const std::string& name : rule.skips) bytes -= bytes_of(argument(op, name));
+  for (const auto& [name, other] : rule.writes_with) {
+    if (argument(op, other).empty()) bytes -= bytes_of(argument(op, name));
+  }
   for (const std::string& name : rule.gathers) {
     if (!argument(op, name).empty()) bytes += bytes_of(op.out) - bytes_of(argument(op, name));
   }

@@ -26,6 +26,11 @@ OperatorRule rule_of(Mapping& entry) {
   out.gathers = words(entry, "gathers");
   out.again = words(entry, "again");
   out.copies = words(entry, "copies");
+  if (entry.has("writes_with")) {
+    Mapping with(entry.require("writes_with"));
+    for (const std::string& name : with.keys()) out.writes_with[name] = with.require(name).as_string();
+    with.finish();
+  }
   out.passes = entry.number_or("passes", 1, 0, 1000);
   const bool multiplies = out.kind == OperatorClass::product || out.kind == OperatorClass::convolution;
   if (multiplies != (out.factors.size() == 2)) {

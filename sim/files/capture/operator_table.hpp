@@ -38,7 +38,8 @@ struct OperatorRule {
   std::vector<std::string> gathers;  // arguments of which the kernels read as much as the operator writes
   std::vector<std::string> again;    // arguments that are read a second time
   std::vector<std::string> copies;   // arguments that are read and written, and nothing else; empty: all tensors
-  double passes = 1;                 // times that the bytes are moved
+  std::map<std::string, std::string> writes_with;  // arguments that are written only together with another argument
+  double passes = 1;                               // times that the bytes are moved
 };
 
 // Kernels of PyTorch's operators: hw_profiles/pytorch/operators.yaml. Plain data.
