@@ -170,7 +170,8 @@ const std::vector<Layer>& layers() {
       {"lowering", {"sharding", "cost", "program"}},
       {"execution", {"engine", "replay", "simulation"}},
       {"questions", {"training", "energy", "plan", "alpa"}},
-      {"files", {"recording", "calibration", "scenario", "validation", "trace", "chakra", "launch", "import"}},
+      {"files",
+       {"recording", "calibration", "scenario", "validation", "trace", "chakra", "capture", "launch", "import"}},
       {"faces", {"report", "comparison", "page", "sweep", "serve", "cli", "python"}}};
   return list;
 }

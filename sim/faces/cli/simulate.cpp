@@ -1,5 +1,7 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "capture/capture_file.hpp"
+#include "cli/capture_command.hpp"
 #include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
@@ -76,7 +78,9 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   CommandSyntax syntax(
       "mirfak simulate SCENARIO [OPTION]...",
       "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
-      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs.");
+      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs. Or one "
+      "step\n"
+      "of a captured PyTorch program (python -m mirfak.capture) on --nodes.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -228,6 +232,37 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
+// Refuses options that mean nothing for a capture.
+CaptureOptions options_of_capture(const SimulateOptions& options) {
+  const ImportOptions& import = options.import;
+  const std::pair<bool, const char*> others[] = {
+      {options.detail != "passes", "--detail"},
+      {options.unfolded, "--unfolded"},
+      {!options.trace.empty(), "--trace"},
+      {!options.links.empty(), "--links"},
+      {!options.memory_snapshot.empty(), "--memory-snapshot"},
+      {!options.report.empty(), "--report"},
+      {!options.chakra.empty(), "--chakra"},
+      {!options.chakra_ranks.empty(), "--chakra-ranks"},
+      {options.samples.has_value(), "--samples"},
+      {options.seed.has_value(), "--seed"},
+      {options.sensitivity, "--sensitivity"},
+      {options.factor.has_value(), "--factor"},
+      {options.emit.given(), "--emit"},
+      {!import.environment.empty(), "--env"},
+      {!import.parameters.empty(), "--arg"},
+      {import.launch != 0, "--launch"},
+      {!import.format.empty(), "--from"},
+      {!import.cluster.empty(), "--cluster"},
+  };
+  for (const auto& [given, name] : others) {
+    if (given)
+      fail_input({}, fmt::format("{} is of scenarios, and {} is a capture", name, options.scenario), "leave it out");
+  }
+  return {options.scenario, import.nodes,    options.overrides, options.format,
+          options.timeline, options.explain, options.data};
+}
+
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
                             const std::optional<SpreadOptions>& sampling) {
   std::vector<JobAmong> jobs;
@@ -279,6 +314,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const OutputFormat format = format_or_csv_choice(options.format);
   const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
   check_format(options, format);
+  if (is_capture(options.scenario)) return simulate_capture(options_of_capture(options), surroundings);
 
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);

@@ -1,7 +1,10 @@
 #include "import/chosen_nodes.hpp"
 
+#include "base/yaml.hpp"
 #include "cluster/catalog.hpp"
 #include "import/imported_job.hpp"
+
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -14,6 +17,15 @@ std::optional<Cluster> cluster_of_nodes(const std::string& text, const std::file
   nodes.hardware = Catalog(profiles).node(FileReference(chosen.type));
   nodes.count = static_cast<int>(chosen.count);
   return Cluster({std::move(nodes)}, default_fabric());
+}
+
+std::string cluster_section(std::span<const std::string> nodes) {
+  std::string out = "cluster:\n  nodes:\n";
+  for (const std::string& text : nodes) {
+    const NodeChoice choice = node_choice(text);
+    out += fmt::format("    - {{type: {}, count: {}}}\n", quoted_yaml(choice.type), choice.count);
+  }
+  return out;
 }
 
 }  // namespace mirfak

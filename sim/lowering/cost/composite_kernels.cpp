@@ -15,17 +15,6 @@ double product(const AxisLabels& labels, const BlockStep& step) {
   return out;
 }
 
-void add(KernelCost& sum, const KernelCost& part) {
-  for (double KernelCost::*number :
-       {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
-        &KernelCost::memory_s, &KernelCost::overhead_s}) {
-    sum.*number += part.*number;
-  }
-  const double clocked_s = sum.clocked_s + part.clocked_s;
-  if (clocked_s > 0) sum.draw = (sum.draw * sum.clocked_s + part.draw * part.clocked_s) / clocked_s;
-  sum.clocked_s = clocked_s;
-}
-
 ScanShape scan_shape(const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);
   const ScanLabels labels = classify_scan(graph, op);
@@ -42,6 +31,17 @@ ScanShape scan_shape(const OperatorGraph& graph, const BlockStep& step) {
 
 }  // namespace
 
+void add_cost(KernelCost& sum, const KernelCost& part) {
+  for (double KernelCost::*number :
+       {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
+        &KernelCost::memory_s, &KernelCost::overhead_s}) {
+    sum.*number += part.*number;
+  }
+  const double clocked_s = sum.clocked_s + part.clocked_s;
+  if (clocked_s > 0) sum.draw = (sum.draw * sum.clocked_s + part.draw * part.clocked_s) / clocked_s;
+  sum.clocked_s = clocked_s;
+}
+
 double experts_on_device(const OperatorGraph& graph, const BlockStep& step) {
   for (const Axis label : graph.op(step.op).inputs.front().labels) {
     if (graph.divided_by(label) == Parallelism::experts) return extent(step, label);
@@ -56,29 +56,33 @@ KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, cons
   const double element_bytes = graph.tensor(x.tensor).bytes_per_element;
   for (const ScanKernel& kernel : scan_kernels(scan_shape(graph, step), element_bytes, op.phase != Phase::forward)) {
     const bool pass = kernel.product.flop() == 0;
-    add(out, pass ? model.price_memory_bound(kernel.bytes) : model.price_gemm(kernel.product, kernel.bytes));
+    add_cost(out, pass ? model.price_memory_bound(kernel.bytes) : model.price_gemm(kernel.product, kernel.bytes));
   }
   out.activity = 2 * out.clocked_s > out.seconds ? Activity::gemm : Activity::memory_bound;
   return out;
 }
 
+KernelCost price_plain_kernel(const KernelModel& model, double bytes, double cycles, Launch launch) {
+  KernelCost cost = model.price_memory_bound(bytes, OperatorKind::elementwise, launch);
+  const GpuSpec& gpu = model.gpu();
+  const double issued_s = cycles / (gpu.multiprocessors * gpu.clock_peak_hz.value / model.time_factor());
+  if (issued_s <= cost.memory_s) return cost;
+  cost.clocked_s = issued_s;
+  cost.draw = kMemoryBoundDraw;
+  cost.seconds = cost.overhead_s + issued_s / model.clock_share();
+  return cost;
+}
+
 KernelCost price_plain_kernels(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step,
                                Launch launch) {
-  const GpuSpec& gpu = model.gpu();
   const double elements = largest_operand(graph, step);
   const double experts = experts_on_device(graph, step);
-  const double per_s = gpu.multiprocessors * gpu.clock_peak_hz.value / model.time_factor();
   KernelCost out;
   for (const PlainKernel& kernel : graph.op(step.op).kernels) {
     const double launches = kernel.per_expert ? experts : 1;
-    KernelCost cost = model.price_memory_bound(elements * kernel.bytes / launches, OperatorKind::elementwise, launch);
-    const double issued_s = elements * kernel.cycles / launches / per_s;
-    if (issued_s > cost.memory_s) {
-      cost.clocked_s = issued_s;
-      cost.draw = kMemoryBoundDraw;
-      cost.seconds = cost.overhead_s + issued_s / model.clock_share();
-    }
-    for (int i = 0; i < launches; ++i) add(out, cost);
+    const KernelCost cost =
+        price_plain_kernel(model, elements * kernel.bytes / launches, elements * kernel.cycles / launches, launch);
+    for (int i = 0; i < launches; ++i) add_cost(out, cost);
   }
   out.activity = Activity::memory_bound;
   return out;

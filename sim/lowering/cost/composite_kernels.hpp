@@ -11,6 +11,13 @@ double experts_on_device(const OperatorGraph& graph, const BlockStep& step);
 // time.
 KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step);
 
+// Adds the cost of a kernel that runs after others.
+void add_cost(KernelCost& sum, const KernelCost& part);
+
+// Price of one plain kernel: launch + max(bytes / bandwidth, cycles / (multiprocessors clock)). `cycles`: cycles of a
+// multiprocessor for all elements together.
+KernelCost price_plain_kernel(const KernelModel& model, double bytes, double cycles, Launch launch);
+
 // Price of an operator that runs as several plain kernels (Operator::kernels) one after another: each kernel takes
 // launch + max(bytes / bandwidth, cycles / (multiprocessors clock)) of every element; a kernel marked `per_expert` is
 // launched once for each expert.

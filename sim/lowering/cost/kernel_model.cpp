@@ -239,13 +239,17 @@ const AttentionModel& KernelModel::attention() const {
 KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Operator& op = graph.op(step.op);
   const AttentionShape shape = attention_shape(graph, step);
-  const AttentionCost priced =
-      op.phase == Phase::forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
+  const AttentionLabels labels = classify_attention(graph, op);
+  const double flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) *
+                      extent(step, labels.keys) * shape.head_dim * share_of_pairs(shape);
+  return price_attention(shape, op.phase != Phase::forward, flop, bytes);
+}
+
+KernelCost KernelModel::price_attention(const AttentionShape& shape, bool backward, double flop, double bytes) const {
+  const AttentionCost priced = backward ? attention().backward(shape, clock_) : attention().forward(shape, clock_);
   KernelCost cost;
   cost.activity = Activity::attention;
-  const AttentionLabels labels = classify_attention(graph, op);
-  cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) * extent(step, labels.keys) *
-              shape.head_dim * share_of_pairs(shape);
+  cost.flop = flop;
   cost.executed_flop = std::min(cost.flop, priced.executed_flop);  // work on the padding of tiles is not counted
   cost.bytes = bytes;
   cost.compute_s = priced.compute_s;

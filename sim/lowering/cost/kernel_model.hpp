@@ -73,6 +73,8 @@ class KernelModel {
   KernelCost price_gemm(const GemmShape& shape, double bytes) const {
     return corrected(wide_.price(shape, bytes, clock_));
   }
+  // `flop`: counted by convention; `bytes`: of all operands.
+  KernelCost price_attention(const AttentionShape& shape, bool backward, double flop, double bytes) const;
   KernelCost price_memory_bound(double bytes, OperatorKind kind = OperatorKind::elementwise,
                                 Launch launch = Launch::stream) const;
 

@@ -1,0 +1,177 @@
+#include "capture/capture_report.hpp"
+
+#include "base/section.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::size_t kShownRanks = 8;  // in text; JSON has all
+constexpr std::size_t kShownWork = 15;
+constexpr std::size_t kExplainedWork = 100;
+
+struct TimePart {
+  const char* label;
+  const char* key;
+  double CapturedTimes::*seconds;
+};
+// Labels and keys are those of `mirfak simulate` where it has the same part.
+constexpr TimePart kParts[] = {
+    {"GEMM", "gemm_s", &CapturedTimes::gemm_s},
+    {"attention", "attention_s", &CapturedTimes::attention_s},
+    {"memory-bound kernels", "memory_bound_s", &CapturedTimes::memory_bound_s},
+    {"optimizer", "optimizer_s", &CapturedTimes::optimizer_s},
+    {"exposed communication", "exposed_communication_s", &CapturedTimes::communication_s},
+    {"host", "host_s", &CapturedTimes::host_s},
+    {"bubble", "bubble_s", &CapturedTimes::waiting_s},
+};
+
+double share(double part, double of) { return of > 0 ? part / of : 0; }
+
+Table times_table(const CaptureResult& result) {
+  Table table(" | >mean | >share | >min .. max over ranks | ");
+  for (const TimePart& part : kParts) {
+    const double mean = result.mean.*part.seconds;
+    const auto [least, most] = std::minmax_element(
+        result.ranks.begin(), result.ranks.end(),
+        [&](const auto& a, const auto& b) { return a.times.*part.seconds < b.times.*part.seconds; });
+    table.add({part.label, in_seconds(mean), in_percent(share(mean, result.iteration_s)),
+               format_seconds(least->times.*part.seconds) + " .. " + format_seconds(most->times.*part.seconds),
+               bar_text(share(mean, result.iteration_s), 30)});
+  }
+  return table;
+}
+
+Table memory_table(const CaptureResult& result) {
+  Table table(">rank | >allocated | >reserved | >platform | >total | >of |  ");
+  for (const CapturedRankResult& rank : result.ranks) {
+    table.add({rank.rank, in_bytes(rank.allocated_bytes), in_bytes(rank.reserved_bytes),
+               in_bytes(result.platform_bytes), in_bytes(rank.memory_bytes), in_bytes(result.capacity_bytes),
+               !rank.fits                                   ? "does not fit"
+               : rank.memory_bytes <= result.capacity_bytes ? "fits"
+                                                            : "fits once the allocator returns what it holds free"});
+  }
+  return table;
+}
+
+Table work_table(const CaptureResult& result, bool modules) {
+  const char* columns = modules ? ">seconds:seconds | >share:share | >calls:calls | phase:phase | module:module"
+                                : ">seconds:seconds | >share:share | >calls:calls | operator:name | phase:phase | "
+                                  "module:module | tensors:tensors | -:flop | -:bytes | -:communicates";
+  Table table(columns);
+  for (const CapturedWork& work : modules ? result.modules : result.work) {
+    std::vector<Cell> row = {in_seconds(work.seconds), in_percent(share(work.seconds, result.iteration_s)),
+                             static_cast<std::int64_t>(work.calls)};
+    const Cell module = Cell(work.module.empty() ? std::string("-") : excerpt(work.module, 44), work.module);
+    const char* const phase = kCapturePhaseNames[static_cast<std::size_t>(work.phase)];
+    if (modules) {
+      row.insert(row.end(), {phase, module});
+    } else {
+      row.insert(row.end(), {work.name, phase, module, Cell(excerpt(work.tensors, 44), work.tensors),
+                             as_number(work.flop), as_number(work.bytes), work.communicates});
+    }
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+std::string limited(const Table& table, std::size_t most) {
+  std::string out = table.text(most);
+  if (table.rows() > most) out += fmt::format("  ... and {} more\n", table.rows() - most);
+  return out;
+}
+
+std::string heading(const Capture& capture, const CapturePricing& pricing) {
+  std::size_t launches = 0;
+  for (const CapturedRank& rank : capture.ranks) {
+    launches += static_cast<std::size_t>(std::count_if(rank.events.begin(), rank.events.end(), [](const auto& event) {
+      return event.kind == CaptureEventKind::launch;
+    }));
+  }
+  const NodeGroup& nodes = pricing.cluster.groups().front();
+  return fmt::format(
+      "capture   {}: {}, {}, PyTorch {}\n"
+      "ranks     {} of {} captured, {} operators that launch kernels\n"
+      "cluster   {} x {} ({} {})\n",
+      capture.file, capture.program, capture.step < 0 ? "a block" : fmt::format("step {}", capture.step), capture.torch,
+      capture.ranks.size(), capture.world_size, format_count(static_cast<double>(launches)), nodes.count,
+      nodes.hardware.spec.name, nodes.hardware.spec.gpus, nodes.hardware.gpu.title);
+}
+
+std::string explanation(const CapturePricing& pricing, const CaptureResult& result) {
+  const OperatorTable::Host& host = pricing.table.host;
+  std::string out = fmt::format(
+      "\nPrices\n  host       {} for each operator dispatched forward, {} backward, {} for each kernel: {}\n"
+      "  collective {} of the host: {}\n  platform   {}: {}\n",
+      format_seconds(host.forward_s), format_seconds(host.backward_s), format_seconds(host.launch_s), host.source,
+      format_seconds(pricing.framework.host.collective_s), pricing.framework.host.source,
+      format_bytes(pricing.framework.memory.platform_bytes), pricing.framework.memory.source);
+  Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication");
+  for (const CapturedRankResult& rank : result.ranks) {
+    clocks.add(
+        {rank.rank, in_percent(rank.clock), in_seconds(rank.host_work_s), in_seconds(rank.hidden_communication_s)});
+  }
+  return out + "\nRanks\n" + clocks.text();
+}
+
+}  // namespace
+
+std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
+                         bool explain) {
+  std::string out = heading(capture, pricing);
+  out += fmt::format("\nIteration\n  time                      {}\n  hardware TFLOP/s per GPU  {}\n",
+                     format_seconds(result.iteration_s), format_number(share(result.flop, result.iteration_s) / 1e12));
+  out += "\nWhere the time of a GPU goes\n" + times_table(result).text();
+  out += "\nPeak memory of a GPU\n" + limited(memory_table(result), kShownRanks);
+  const std::size_t most = explain ? kExplainedWork : kShownWork;
+  out += fmt::format("\nOperators of rank {} by time\n", result.longest) + limited(work_table(result, false), most);
+  out += fmt::format("\nModules of rank {} by time of kernels\n", result.longest) +
+         limited(work_table(result, true), most);
+  if (explain) out += explanation(pricing, result);
+  for (const std::string& note : result.notes) out += fmt::format("\nnote: {}\n", note);
+  return out;
+}
+
+nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult& result, double wall_time_s) {
+  const auto parts_of = [](const CapturedTimes& times) {
+    nlohmann::ordered_json out;
+    for (const TimePart& part : kParts) out[part.key] = times.*part.seconds;
+    return out;
+  };
+  nlohmann::ordered_json out;
+  out["iteration_time_s"] = result.iteration_s;
+  out["program"] = capture.program;
+  out["world_size"] = capture.world_size;
+  out["hardware_tflops_per_gpu"] = share(result.flop, result.iteration_s) / 1e12;
+  out["fits"] = result.fits;
+  out["memory_capacity_bytes"] = result.capacity_bytes;
+  out["platform_bytes"] = result.platform_bytes;
+  out["activities"] = parts_of(result.mean);
+  out["ranks"] = nlohmann::ordered_json::array();
+  for (const CapturedRankResult& rank : result.ranks) {
+    out["ranks"].push_back({{"rank", rank.rank},
+                            {"activities", parts_of(rank.times)},
+                            {"hidden_communication_s", rank.hidden_communication_s},
+                            {"host_work_s", rank.host_work_s},
+                            {"clock_share", rank.clock},
+                            {"peak_allocated_bytes", rank.allocated_bytes},
+                            {"peak_reserved_bytes", rank.reserved_bytes},
+                            {"memory_peak_bytes", rank.memory_bytes},
+                            {"fits", rank.fits}});
+  }
+  out["longest_rank"] = result.longest;
+  out["operators"] = work_table(result, false).json();
+  out["modules"] = work_table(result, true).json();
+  out["notes"] = result.notes;
+  out["wall_time_s"] = wall_time_s;
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,330 @@
+#include "capture/capture_result.hpp"
+
+#include "capture/captured_tensors.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double CapturedTimes::*kTimes[] = {&CapturedTimes::gemm_s,          &CapturedTimes::attention_s,
+                                             &CapturedTimes::memory_bound_s,  &CapturedTimes::optimizer_s,
+                                             &CapturedTimes::communication_s, &CapturedTimes::host_s,
+                                             &CapturedTimes::waiting_s};
+
+// Replaces the numbers of a path by "*": blocks of a list are one place.
+std::string place_in_program(const std::string& module) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= module.size();) {
+    const std::size_t end = std::min(module.find('.', begin), module.size());
+    const std::string_view part(module.data() + begin, end - begin);
+    const bool number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+    if (begin > 0) out += '.';
+    out += number ? "*" : part;
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string tensors_text(const CapturedOperator& op) {
+  constexpr std::size_t shown = 3;
+  std::vector<std::string> parts;
+  for (const CapturedTensor& tensor : op.in) {
+    if (parts.size() == shown) {
+      parts.push_back(fmt::format("and {} more", op.in.size() - shown));
+      break;
+    }
+    parts.push_back(fmt::format("{}[{}]", tensor.format, fmt::join(tensor.shape, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+// One rank, as it was executed.
+class RankReader {
+ public:
+  RankReader(const Capture& capture, const CapturedProgram& executed, std::size_t index)
+      : capture_(capture), executed_(executed), index_(index), priced_(executed.ranks[index]) {}
+
+  CapturedRankResult result() const;
+  std::vector<CapturedWork> work() const;
+
+ private:
+  const CaptureEvent& event(const CapturedTask& task) const {
+    return capture_.ranks[priced_.rank].events[static_cast<std::size_t>(task.event)];
+  }
+  bool communicates(const CapturedTask& task) const { return event(task).kind == CaptureEventKind::communicate; }
+  Picoseconds start(std::size_t task) const { return executed_.timeline.start[executed_.joined.task_of[index_][task]]; }
+  Picoseconds end(std::size_t task) const { return executed_.timeline.end[executed_.joined.task_of[index_][task]]; }
+  std::size_t part_of(const CapturedTask& task) const;
+  void divide(CapturedRankResult& out) const;
+
+  const Capture& capture_;
+  const CapturedProgram& executed_;
+  std::size_t index_;
+  const PricedRank& priced_;
+};
+
+// Index of kTimes.
+std::size_t RankReader::part_of(const CapturedTask& task) const {
+  if (communicates(task)) return 4;
+  if (event(task).phase == CapturePhase::optimizer) return 3;
+  switch (executed_.prices[event(task).entry].cost.activity) {
+    case Activity::gemm:
+      return 0;
+    case Activity::attention:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+// Walks over the times at which work begins or ends. Kernels that run at once share the time.
+void RankReader::divide(CapturedRankResult& out) const {
+  struct Change {
+    Picoseconds at = 0;
+    int by = 0;
+    std::size_t part = 0;
+    bool issued_now = false;  // the work begins as soon as the host has issued it
+  };
+  std::vector<Change> changes;
+  Picoseconds host_end = 0;
+  for (std::size_t i = 0; i < priced_.tasks.size(); ++i) {
+    const CapturedTask& task = priced_.tasks[i];
+    if (task.on_host) {
+      host_end = std::max(host_end, end(i));
+      out.host_work_s += to_seconds(end(i) - start(i));
+      continue;
+    }
+    if (end(i) == start(i)) continue;
+    const std::size_t part = part_of(task);
+    changes.push_back({start(i), 1, part, end(task.issued_by) == start(i)});
+    changes.push_back({end(i), -1, part, false});
+  }
+  const Picoseconds last = executed_.timeline.makespan;
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+  std::array<int, 5> running{};
+  Picoseconds now = 0;
+  for (std::size_t i = 0; i <= changes.size(); ++i) {
+    const Picoseconds until = i < changes.size() ? changes[i].at : last;
+    const double seconds = to_seconds(until - now);
+    const int kernels = running[0] + running[1] + running[2] + running[3];
+    if (kernels > 0) {
+      for (std::size_t part = 0; part < 4; ++part) out.times.*kTimes[part] += seconds * running[part] / kernels;
+      if (running[4] > 0) out.hidden_communication_s += seconds;
+    } else if (running[4] > 0) {
+      out.times.communication_s += seconds;
+    } else if (i == changes.size()) {
+      const double host_s = to_seconds(std::clamp(host_end, now, last) - now);
+      out.times.host_s += host_s;
+      out.times.waiting_s += seconds - host_s;
+    } else {
+      bool host = false;
+      for (std::size_t next = i; next < changes.size() && changes[next].at == until; ++next) {
+        host = host || changes[next].issued_now;
+      }
+      (host ? out.times.host_s : out.times.waiting_s) += seconds;
+    }
+    now = until;
+    if (i < changes.size()) running[changes[i].part] += changes[i].by;
+  }
+}
+
+CapturedRankResult RankReader::result() const {
+  const CapturedRank& rank = capture_.ranks[priced_.rank];
+  CapturedRankResult out;
+  out.rank = rank.rank;
+  divide(out);
+  out.clock = std::accumulate(priced_.clock.begin(), priced_.clock.end(), 0.0) /
+              static_cast<double>(std::max<std::size_t>(1, priced_.clock.size()));
+  out.allocated_bytes = rank.peak_allocated_bytes;
+  out.reserved_bytes = rank.peak_reserved_bytes;
+  for (const CapturedTask& task : priced_.tasks) {
+    if (!task.on_host && !communicates(task)) out.flop += executed_.prices[event(task).entry].cost.flop;
+  }
+  return out;
+}
+
+std::vector<CapturedWork> RankReader::work() const {
+  std::map<std::tuple<bool, std::uint32_t, std::string, CapturePhase>, CapturedWork> by_place;
+  for (std::size_t i = 0; i < priced_.tasks.size(); ++i) {
+    const CapturedTask& task = priced_.tasks[i];
+    if (task.on_host) continue;
+    const CaptureEvent& of = event(task);
+    const std::string module = place_in_program(capture_.modules[of.module]);
+    CapturedWork& work = by_place[{communicates(task), of.entry, module, of.phase}];
+    if (work.calls == 0) {
+      work.communicates = communicates(task);
+      work.module = module;
+      work.phase = of.phase;
+      if (work.communicates) {
+        const CapturedCommunication& made = capture_.communication[of.entry];
+        work.name = made.kind;
+        work.tensors = fmt::format("{} among ranks {}", made.format, group_name(made));
+      } else {
+        work.name = capture_.operators[of.entry].name;
+        work.tensors = tensors_text(capture_.operators[of.entry]);
+      }
+    }
+    ++work.calls;
+    work.seconds += to_seconds(executed_.joined.program.duration[executed_.joined.task_of[index_][i]]);
+    const CapturedCommunication* made = work.communicates ? &capture_.communication[of.entry] : nullptr;
+    work.flop += made != nullptr ? 0 : executed_.prices[of.entry].cost.flop;
+    work.bytes += made != nullptr ? std::max(made->in_bytes, made->out_bytes) : executed_.prices[of.entry].cost.bytes;
+  }
+  std::vector<CapturedWork> out;
+  for (auto& [place, work] : by_place) out.push_back(std::move(work));
+  return out;
+}
+
+void sort_by_seconds(std::vector<CapturedWork>& work) {
+  std::stable_sort(work.begin(), work.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+}
+
+std::vector<CapturedWork> by_module(const std::vector<CapturedWork>& work) {
+  std::map<std::pair<std::string, CapturePhase>, CapturedWork> modules;
+  for (const CapturedWork& each : work) {
+    if (each.communicates) continue;
+    CapturedWork& module = modules[{each.module, each.phase}];
+    module.module = each.module;
+    module.phase = each.phase;
+    module.calls += each.calls;
+    module.seconds += each.seconds;
+    module.flop += each.flop;
+    module.bytes += each.bytes;
+  }
+  std::vector<CapturedWork> out;
+  for (auto& [place, module] : modules) out.push_back(std::move(module));
+  sort_by_seconds(out);
+  return out;
+}
+
+// Operators without an entry of the table: "aten::foo (12 calls, 0.3 % of the kernels' time)".
+void note_prices(const Capture& capture, const CapturedProgram& executed, std::vector<std::string>& notes) {
+  std::map<std::string, std::pair<std::size_t, double>> unknown;
+  std::map<std::string, std::string> stand_ins;
+  double all_s = 0;
+  for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
+    for (const CaptureEvent& event : capture.ranks[executed.ranks[r].rank].events) {
+      if (event.kind != CaptureEventKind::launch) continue;
+      const OperatorPrice& price = executed.prices[event.entry];
+      const std::string& name = capture.operators[event.entry].name;
+      all_s += price.cost.seconds;
+      if (!price.figures.empty()) stand_ins[name] = price.figures;
+      if (price.known) continue;
+      ++unknown[name].first;
+      unknown[name].second += price.cost.seconds;
+    }
+  }
+  for (const auto& [name, of] : unknown) {
+    notes.push_back(
+        fmt::format("{}: hw_profiles/pytorch/operators.yaml does not know it; priced by its bytes as one kernel: {} "
+                    "calls, {:.2f} % of "
+                    "the kernels' time",
+                    name, of.first, all_s > 0 ? 100 * of.second / all_s : 0));
+  }
+  for (const auto& [name, figures] : stand_ins) {
+    notes.push_back(
+        fmt::format("{}: the GPU's profile has no figures of this kernel; those of {} stand in for it", name, figures));
+  }
+}
+
+// A capture does not say whether the program allows TF32 (torch.set_float32_matmul_precision).
+void note_wide_products(const Capture& capture, const CapturedProgram& executed, std::vector<std::string>& notes) {
+  double all_s = 0;
+  double wide_s = 0;
+  for (const PricedRank& rank : executed.ranks) {
+    for (const CaptureEvent& event : capture.ranks[rank.rank].events) {
+      if (event.kind != CaptureEventKind::launch) continue;
+      const KernelCost& cost = executed.prices[event.entry].cost;
+      all_s += cost.seconds;
+      const CapturedOperator& op = capture.operators[event.entry];
+      const bool wide = cost.activity == Activity::gemm && !op.in.empty() && op.in.front().format == "float32";
+      if (wide) wide_s += cost.seconds;
+    }
+  }
+  constexpr double noted = 0.01;
+  if (wide_s < noted * all_s || wide_s == 0) return;
+  notes.push_back(
+      fmt::format("products of float32 are priced in fp32, {:.0f} % of the kernels' time: a capture does not say "
+                  "whether the program allows TF32",
+                  100 * wide_s / all_s));
+}
+
+void note_hardware(const Capture& capture, const Cluster& cluster, std::vector<std::string>& notes) {
+  const NodeHardware& nodes = cluster.groups().front().hardware;
+  if (nodes.gpu.name != capture.device) {
+    notes.push_back(fmt::format("captured for {}, priced on {}: attention kernels are those that PyTorch chooses on {}",
+                                capture.device, nodes.gpu.title, capture.device));
+  }
+  const auto told = std::min<std::int64_t>(nodes.spec.gpus, capture.gpus_per_node);
+  if (nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
+    notes.push_back(fmt::format("the program was told that a node has {} GPUs, and runs on nodes of {}",
+                                capture.gpus_per_node, nodes.spec.gpus));
+  }
+}
+
+void note_capture(const Capture& capture, std::vector<std::string>& notes) {
+  std::map<std::string, std::int64_t> stated;
+  std::size_t alike = 0;
+  for (const CapturedRank& rank : capture.ranks) {
+    if (rank.same_as >= 0) ++alike;
+    for (const auto& [note, count] : rank.notes) stated[note] += count;
+  }
+  for (const auto& [note, count] : stated) notes.push_back(fmt::format("captured: {} ({} times)", note, count));
+  for (const std::string& field : capture.unknown_fields) {
+    notes.push_back(fmt::format("the capture has a field '{}' that this version does not know, and leaves out", field));
+  }
+  const auto absent = static_cast<std::size_t>(capture.world_size) - capture.ranks.size();
+  if (absent > 0) {
+    notes.push_back(fmt::format("{} of {} ranks are not in the capture; they are taken to be ready whenever others are",
+                                absent, capture.world_size));
+  }
+  if (alike > 0) {
+    notes.push_back(fmt::format("{} ranks did what another did, and are taken to be ready when it is", alike));
+  }
+}
+
+}  // namespace
+
+CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed) {
+  CaptureResult out;
+  out.iteration_s = to_seconds(executed.timeline.makespan);
+  out.capacity_bytes = pricing.cluster.groups().front().hardware.gpu.memory_bytes.value;
+  out.platform_bytes = pricing.framework.memory.platform_bytes;
+  std::size_t longest = 0;
+  double most_s = -1;
+  for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
+    CapturedRankResult rank = RankReader(capture, executed, r).result();
+    rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
+    rank.fits = rank.allocated_bytes + out.platform_bytes <= out.capacity_bytes;
+    out.fits = out.fits && rank.fits;
+    out.flop += rank.flop / static_cast<double>(executed.ranks.size());
+    double kernels_s = 0;
+    for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kTimes[part];
+    if (kernels_s > most_s) longest = r;
+    most_s = std::max(most_s, kernels_s);
+    for (double CapturedTimes::*part : kTimes) {
+      out.mean.*part += rank.times.*part / static_cast<double>(executed.ranks.size());
+    }
+    out.ranks.push_back(std::move(rank));
+  }
+  out.longest = out.ranks[longest].rank;
+  out.work = RankReader(capture, executed, longest).work();
+  sort_by_seconds(out.work);
+  out.modules = by_module(out.work);
+  out.notes = executed.notes;
+  note_prices(capture, executed, out.notes);
+  note_wide_products(capture, executed, out.notes);
+  note_hardware(capture, pricing.cluster, out.notes);
+  note_capture(capture, out.notes);
+  return out;
+}
+
+}  // namespace mirfak

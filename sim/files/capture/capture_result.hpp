@@ -1,0 +1,65 @@
+#pragma once
+
+#include "capture/captured_program.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Division of the time of a captured rank's GPU; the parts add up to the iteration.
+struct CapturedTimes {
+  double gemm_s = 0;           // products and convolutions
+  double attention_s = 0;      // fused attention
+  double memory_bound_s = 0;   // all other kernels
+  double optimizer_s = 0;      // kernels of the optimizer's phase
+  double communication_s = 0;  // communication while no kernel runs
+  double host_s = 0;           // nothing runs, as the host has not issued the next work yet
+  double waiting_s = 0;        // nothing runs, as other ranks or streams are not ready
+};
+
+struct CapturedRankResult {
+  std::int64_t rank = 0;
+  CapturedTimes times;
+  double hidden_communication_s = 0;  // communication while kernels run
+  double host_work_s = 0;             // all of the host's work
+  double clock = 1;                   // mean over its kernels
+  double allocated_bytes = 0;         // peak within PyTorch's allocator
+  double reserved_bytes = 0;          // peak of what the allocator holds
+  double memory_bytes = 0;            // reserved, and what lies outside of the allocator
+  bool fits = true;                   // allocated memory fits, once the allocator has returned what it holds free
+  double flop = 0;                    // of all kernels, attention over all pairs of tokens
+};
+
+// Work of one kind on one rank: calls of an operator with the same tensors in the same place of the program, where
+// layers of a list count as one place ("layers.*").
+struct CapturedWork {
+  std::string name;  // "aten::mm", "all_reduce"
+  std::string tensors;
+  std::string module;
+  CapturePhase phase{};
+  bool communicates = false;
+  std::size_t calls = 0;
+  double seconds = 0;  // of the GPU, or of communication
+  double flop = 0;
+  double bytes = 0;
+};
+
+struct CaptureResult {
+  double iteration_s = 0;
+  double capacity_bytes = 0;
+  double platform_bytes = 0;  // outside of the allocator
+  bool fits = true;           // all ranks do
+  double flop = 0;            // of a rank, mean
+  CapturedTimes mean;         // over ranks
+  std::vector<CapturedRankResult> ranks;
+  std::int64_t longest = 0;           // the rank whose kernels take longest: `work` and `modules` are its
+  std::vector<CapturedWork> work;     // most seconds first
+  std::vector<CapturedWork> modules;  // the same, added up over operators
+  std::vector<std::string> notes;
+};
+
+CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed);
+
+}  // namespace mirfak

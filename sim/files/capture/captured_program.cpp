@@ -1,0 +1,359 @@
+// A capture as a program. The order in which the host made its calls is the order of each stream; events, waits and
+// communication join streams; the host itself is a stream, whose tasks issue all others. Ranks meet in communication.
+// The nodes of Chakra's traces say the same things, so that a capture becomes such traces, and their joining, its
+// checks and its order are those of the room chakra.
+#include "capture/captured_program.hpp"
+
+#include "base/error.hpp"
+#include "capture/kernel_clocks.hpp"
+#include "engine/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kLongest_s = 1000;  // of one call: longer ones are no operators of a step
+
+// The nodes of a rank, as the host makes its calls.
+class RankWriter {
+ public:
+  RankWriter(const Capture& capture, std::size_t rank, const CapturePricing& pricing,
+             const std::vector<OperatorPrice>& prices, const std::vector<CommunicationCost>& communication)
+      : capture_(capture), rank_(capture.ranks[rank]), pricing_(pricing), prices_(prices), costs_(communication) {
+    out_.rank = rank;
+    trace_.file = capture.file;
+    trace_.rank = rank_.rank;
+    const NodeHardware& hardware = pricing.cluster.group_of(static_cast<int>(rank_.rank)).hardware;
+    gpu_ = &hardware.gpu;
+    host_factor_ = hardware.spec.time_factors().host;
+  }
+
+  void write() {
+    for (std::size_t i = 0; i < rank_.events.size(); ++i) take(i);
+    if (pending_ > 0 || !host_after_.empty()) issue(-1, CapturePhase::optimizer, 0);
+  }
+
+  PricedRank out_;
+  ChakraTrace trace_;
+
+ private:
+  using Ids = std::vector<std::uint64_t>;
+  struct StreamState {
+    Ids last;     // the last node of the stream, if it has one
+    Ids waiting;  // nodes that the stream waits for before its next node
+  };
+
+  void take(std::size_t index);
+  void launch(std::size_t index);
+  void communicate(std::size_t index);
+  void block(const CaptureEvent& event);
+  std::string named(std::size_t index, const std::string& what) const;
+  std::uint64_t issue(std::int32_t event, CapturePhase phase, double seconds);
+  ChakraNode& add(CapturedTask task, std::string name, Ids after);
+  static Ids all_of(const StreamState& stream);
+
+  const Capture& capture_;
+  const CapturedRank& rank_;
+  const CapturePricing& pricing_;
+  const std::vector<OperatorPrice>& prices_;
+  const std::vector<CommunicationCost>& costs_;
+  const GpuSpec* gpu_ = nullptr;
+  double host_factor_ = 1;
+  std::map<std::int32_t, StreamState> streams_;
+  std::map<std::int64_t, Ids> events_;  // what an event stands for
+  std::map<std::int64_t, std::uint64_t> work_;
+  std::map<std::string, std::uint64_t> channels_;  // last node of each
+  Ids last_issue_;
+  Ids host_after_;      // what the host waits for before it goes on
+  double pending_ = 0;  // operators that were dispatched since the last issue
+  std::int32_t last_stream_ = 0;
+  std::size_t calls_ = 0;  // communication so far
+};
+
+ChakraNode& RankWriter::add(CapturedTask task, std::string name, Ids after) {
+  ChakraNode node;
+  node.id = trace_.nodes.size();
+  node.name = std::move(name);
+  node.on_host = task.on_host;
+  node.kind = ChakraNodeKind::compute;
+  node.data_dependencies = std::move(after);
+  node.duration_ps = 0;
+  out_.tasks.push_back(task);
+  trace_.nodes.push_back(std::move(node));
+  return trace_.nodes.back();
+}
+
+RankWriter::Ids RankWriter::all_of(const StreamState& stream) {
+  Ids out = stream.last;
+  out.insert(out.end(), stream.waiting.begin(), stream.waiting.end());
+  return out;
+}
+
+std::string RankWriter::named(std::size_t index, const std::string& what) const {
+  const std::string& module = capture_.modules[rank_.events[index].module];
+  return module.empty() ? what : module + " " + what;
+}
+
+// The host dispatches what is pending and hands on `seconds` of work.
+std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double seconds) {
+  const OperatorTable::Host& host = pricing_.table.host;
+  const double each = phase == CapturePhase::backward ? host.backward_s : host.forward_s;
+  Ids after = std::move(last_issue_);
+  after.insert(after.end(), host_after_.begin(), host_after_.end());
+  host_after_.clear();
+  CapturedTask task;
+  task.event = event;
+  task.on_host = true;
+  ChakraNode& node = add(task, "issue", std::move(after));
+  node.duration_ps = static_cast<std::uint64_t>(to_picoseconds(host_factor_ * (pending_ * each + seconds)));
+  pending_ = 0;
+  last_issue_ = {node.id};
+  return node.id;
+}
+
+void RankWriter::launch(std::size_t index) {
+  const CaptureEvent& event = rank_.events[index];
+  const OperatorPrice& price = prices_[event.entry];
+  pending_ += 1;
+  if (price.kernels == 0) return;
+  const std::uint64_t issued =
+      issue(static_cast<std::int32_t>(index), event.phase, price.kernels * pricing_.table.host.launch_s);
+  StreamState& stream = streams_[event.stream];
+  Ids after = all_of(stream);
+  after.push_back(issued);
+  CapturedTask task;
+  task.event = static_cast<std::int32_t>(index);
+  task.issued_by = static_cast<std::uint32_t>(issued);
+  task.multiprocessors = 1;
+  ChakraNode& node = add(task, named(index, capture_.operators[event.entry].name), std::move(after));
+  node.operations = price.cost.flop;
+  node.tensor_bytes = price.cost.bytes;
+  stream.last = {node.id};
+  stream.waiting.clear();
+  last_stream_ = event.stream;
+}
+
+void RankWriter::communicate(std::size_t index) {
+  const CaptureEvent& event = rank_.events[index];
+  const CapturedCommunication& made = capture_.communication[event.entry];
+  const CommunicationCost& cost = costs_[calls_++];
+  const std::uint64_t issued =
+      issue(static_cast<std::int32_t>(index), event.phase, pricing_.framework.host.collective_s);
+  Ids after = all_of(streams_[event.stream]);
+  after.push_back(issued);
+  const std::optional<ChakraCollective> collective = collective_of(made);
+  const std::string group = group_name(made);
+  const std::string channel = collective ? group : fmt::format("{} {}", made.kind, made.peer);
+  if (const auto before = channels_.find(channel); before != channels_.end()) after.push_back(before->second);
+  CapturedTask task;
+  task.event = static_cast<std::int32_t>(index);
+  task.issued_by = static_cast<std::uint32_t>(issued);
+  task.multiprocessors = std::min(1.0, static_cast<double>(cost.multiprocessors) / gpu_->multiprocessors);
+  ChakraNode& node = add(task, named(index, made.kind), std::move(after));
+  node.kind = collective            ? ChakraNodeKind::collective
+              : made.kind == "send" ? ChakraNodeKind::send
+                                    : ChakraNodeKind::receive;
+  node.collective = collective;
+  node.group = group;
+  node.bytes = std::max(made.in_bytes, made.out_bytes);
+  if (!collective) node.peer = made.peer;
+  node.rendezvous = !collective;  // NCCL's messages wait for both ends
+  node.duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds));
+  channels_[channel] = node.id;
+  work_[event.id] = node.id;
+}
+
+void RankWriter::block(const CaptureEvent& event) {
+  const auto wait_for = [&](const Ids& nodes) { host_after_.insert(host_after_.end(), nodes.begin(), nodes.end()); };
+  if (!event.whole_device) {
+    wait_for(all_of(streams_[last_stream_]));
+    return;
+  }
+  for (const auto& [number, stream] : streams_) wait_for(all_of(stream));
+  for (const auto& [channel, last] : channels_) wait_for({last});
+}
+
+void RankWriter::take(std::size_t index) {
+  const CaptureEvent& event = rank_.events[index];
+  switch (event.kind) {
+    case CaptureEventKind::launch:
+      launch(index);
+      break;
+    case CaptureEventKind::communicate:
+      communicate(index);
+      break;
+    case CaptureEventKind::wait: {
+      const auto found = work_.find(event.id);  // absent: it began before the window
+      if (found != work_.end()) streams_[event.stream].waiting.push_back(found->second);
+      break;
+    }
+    case CaptureEventKind::record:
+      events_[event.id] = all_of(streams_[event.stream]);
+      break;
+    case CaptureEventKind::await: {
+      const auto found = events_.find(event.id);
+      if (found == events_.end()) break;
+      Ids& waiting = streams_[event.stream].waiting;
+      waiting.insert(waiting.end(), found->second.begin(), found->second.end());
+      break;
+    }
+    case CaptureEventKind::block:
+      block(event);
+      break;
+    case CaptureEventKind::host:
+      pending_ += static_cast<double>(event.id);
+      break;
+  }
+}
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const Capture& capture, const CapturePricing& pricing) : capture_(capture), pricing_(pricing) {}
+
+  CapturedProgram make() {
+    check_cluster();
+    price_operators();
+    PricedCommunication communication = matched_communication(capture_, CommunicationPrices(pricing_.cluster));
+    out_.notes = std::move(communication.notes);
+    write_ranks(communication);
+    execute_at(std::vector<double>(out_.ranks.size(), 0));
+    // Waiting leaves room under the power limit. Clocks are approached from below.
+    std::vector<double> idle_s;
+    for (std::size_t i = 0; i < out_.ranks.size(); ++i) idle_s.push_back(idle(i));
+    execute_at(idle_s);
+    return std::move(out_);
+  }
+
+ private:
+  void check_cluster() const;
+  void price_operators();
+  void write_ranks(const PricedCommunication& communication);
+  void set_kernels(std::size_t rank, double idle_s);
+  void execute_at(const std::vector<double>& idle_s);
+  void share_multiprocessors();
+  double idle(std::size_t rank) const;
+  const NodeHardware& hardware() const { return pricing_.cluster.groups().front().hardware; }
+
+  const Capture& capture_;
+  const CapturePricing& pricing_;
+  CapturedProgram out_;
+  std::vector<ChakraTrace> traces_;
+};
+
+void ProgramMaker::check_cluster() const {
+  const Location where{capture_.file, 1, 0};
+  if (pricing_.cluster.gpus() < capture_.world_size) {
+    fail_input(where,
+               fmt::format("the capture is of {} ranks, and the nodes have {} GPUs", capture_.world_size,
+                           pricing_.cluster.gpus()),
+               "give more nodes, or capture fewer ranks");
+  }
+  for (const NodeGroup& group : pricing_.cluster.groups()) {
+    if (group.hardware.gpu == hardware().gpu) continue;
+    fail_input(where, "captures run on nodes of one GPU type", "give nodes of one type");
+  }
+}
+
+void ProgramMaker::price_operators() {
+  OperatorPrices prices(hardware().gpu, pricing_.table, hardware().spec.time_factors().compute);
+  for (const CapturedOperator& op : capture_.operators) {
+    out_.prices.push_back(prices.price(op));
+    if (out_.prices.back().cost.seconds <= kLongest_s) continue;
+    fail_input({capture_.file, 2, 0},
+               fmt::format("{} takes more than {:g} s on {}", op.name, kLongest_s, hardware().gpu.title),
+               "capture the program again");
+  }
+}
+
+void ProgramMaker::write_ranks(const PricedCommunication& communication) {
+  for (std::size_t r = 0; r < capture_.ranks.size(); ++r) {
+    if (capture_.ranks[r].same_as >= 0) continue;
+    RankWriter writer(capture_, r, pricing_, out_.prices, communication.of_rank[r]);
+    writer.write();
+    out_.ranks.push_back(std::move(writer.out_));
+    traces_.push_back(std::move(writer.trace_));
+  }
+}
+
+// Sets the durations of a rank's kernels at their clocks.
+void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
+  PricedRank& priced = out_.ranks[rank];
+  const std::vector<CaptureEvent>& events = capture_.ranks[priced.rank].events;
+  std::vector<std::size_t> kernels;
+  std::vector<const KernelCost*> costs;
+  for (std::size_t i = 0; i < priced.tasks.size(); ++i) {
+    const CapturedTask& task = priced.tasks[i];
+    if (task.on_host) continue;
+    const CaptureEvent& event = events[static_cast<std::size_t>(task.event)];
+    if (event.kind != CaptureEventKind::launch) continue;
+    kernels.push_back(i);
+    costs.push_back(&out_.prices[event.entry].cost);
+  }
+  priced.clock = kernel_clocks(costs, idle_s, hardware().gpu);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    priced.clock[i] = std::min(priced.clock[i], hardware().clock_limit());
+    traces_[rank].nodes[kernels[i]].duration_ps =
+        static_cast<std::uint64_t>(to_picoseconds(costs[i]->seconds + costs[i]->clocked_s * (1 / priced.clock[i] - 1)));
+  }
+}
+
+void ProgramMaker::execute_at(const std::vector<double>& idle_s) {
+  for (std::size_t i = 0; i < out_.ranks.size(); ++i) set_kernels(i, idle_s[i]);
+  try {
+    out_.joined = chakra_program(traces_);
+  } catch (const Error& error) {
+    fail_input({capture_.file, 0, 0}, "ranks wait for each other: " + error.message(),
+               "on GPUs the job would wait there for ever: mend the program, and capture it again");
+  }
+  share_multiprocessors();
+  out_.timeline = execute(out_.joined.program);
+}
+
+// Kernels of several streams share the multiprocessors of a GPU, and communication takes those of its channels. A rank
+// whose kernels all follow each other on one stream, and meet no communication, shares nothing.
+void ProgramMaker::share_multiprocessors() {
+  Program& program = out_.joined.program;
+  for (std::size_t r = 0; r < out_.ranks.size(); ++r) {
+    const auto link = static_cast<LinkId>(program.links.size());
+    program.links.push_back({fmt::format("multiprocessors of rank {}", traces_[r].rank), 1, {}});
+    std::map<std::pair<ClassId, double>, ClassId> loaded;
+    for (std::size_t i = 0; i < out_.ranks[r].tasks.size(); ++i) {
+      const double share = out_.ranks[r].tasks[i].multiprocessors;
+      const TaskId task = out_.joined.task_of[r][i];
+      if (share <= 0 || program.duration[task] == 0) continue;
+      const auto [known, is_new] = loaded.try_emplace({program.task_class[task], share}, 0);
+      if (is_new) {
+        TaskClass copy = program.class_of(task);
+        const LinkUse use{link, share};
+        copy.traffic = program.add_traffic({&use, 1});
+        known->second = program.add_class(std::move(copy));
+      }
+      program.task_class[task] = known->second;
+    }
+  }
+}
+
+// Seconds in which a rank's GPU runs no kernel.
+double ProgramMaker::idle(std::size_t rank) const {
+  double busy_s = 0;
+  for (std::size_t i = 0; i < out_.ranks[rank].tasks.size(); ++i) {
+    if (out_.ranks[rank].tasks[i].multiprocessors == 1) {
+      busy_s += to_seconds(out_.joined.program.duration[out_.joined.task_of[rank][i]]);
+    }
+  }
+  return std::max(0.0, to_seconds(out_.timeline.makespan) - busy_s);
+}
+
+}  // namespace
+
+CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing) {
+  return ProgramMaker(capture, pricing).make();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,58 @@
+#pragma once
+
+#include "capture/captured_communication.hpp"
+#include "capture/operator_price.hpp"
+#include "chakra/chakra_program.hpp"
+#include "cluster/cluster.hpp"
+#include "engine/timeline.hpp"
+#include "strategy/framework.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What captured programs are priced with. References must outlive the results.
+struct CapturePricing {
+  const Cluster& cluster;  // rank r runs on device r
+  const OperatorTable& table;
+  const Framework& framework;  // OperatorTable::framework
+};
+
+// A piece of work of a rank: a node of its trace, which is a task of the program.
+struct CapturedTask {
+  std::int32_t event = -1;      // index of the rank's events; -1: the host after the last of them
+  bool on_host = false;         // the host issues it, or waits
+  std::uint32_t issued_by = 0;  // kernels and communication: index of the host's task
+  double multiprocessors = 0;   // share of the GPU's multiprocessors that it keeps
+};
+
+// A rank that has events, priced.
+struct PricedRank {
+  std::size_t rank = 0;  // index of Capture::ranks
+  std::vector<CapturedTask> tasks;
+  std::vector<double> clock;  // of each kernel, in the order of their launch: share of the full clock
+};
+
+// The program of a capture, executed on a cluster.
+struct CapturedProgram {
+  std::vector<OperatorPrice> prices;  // by entry of Capture::operators, at the full clock of the first rank's GPU
+  std::vector<PricedRank> ranks;
+  ChakraProgram joined;  // task_of: by index of `ranks`, then of PricedRank::tasks
+  Timeline timeline;
+  std::vector<std::string> notes;
+};
+
+// Executes what the captured ranks launch.
+//  - A kernel begins when the host has issued it, the work before it on its stream has ended, and so have events and
+//    communication that its stream waits for.
+//  - Kernels that run at once on several streams of a GPU share its multiprocessors; communication keeps those of its
+//    channels.
+//  - The host takes a time for each operator that it dispatches, for each kernel that it launches and for each
+//    collective. Where it blocks, it goes on when the work of the stream, or of the whole device, has ended.
+//  - Clocks are those that GPUs hold under their power limit, averaged over tens of milliseconds (kernel_clocks.hpp).
+// Error(input) as of matched_communication(), for ranks that the cluster has no GPUs for, and for ranks that wait for
+// each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
+CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing);
+
+}  // namespace mirfak

@@ -1,0 +1,77 @@
+// Steps of plain PyTorch that were measured on an H100 (validate/measured), captured from the script that measured
+// them. Nothing was fitted to them here: kernels, host and clocks are priced as the profile of that machine and the
+// table of operators say. The smallest step is bound by a host that is slower than the table's, so that it has a lower
+// bound only.
+#include "base/csv.hpp"
+#include "capture/capture_file.hpp"
+#include "capture/capture_result.hpp"
+#include "cluster/catalog.hpp"
+#include "strategy/framework_catalog.hpp"
+#include "support/source_root.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+using namespace mirfak;
+
+namespace measured_steps_test {
+
+namespace {
+
+const std::string kMeasured = source_root() + "/validate/measured/h100-80gb-hbm3/";
+
+CaptureResult predicted(const std::string& job) {
+  static const std::string profiles = source_root() + "/hw_profiles";
+  static const OperatorTable table = read_operator_table(profiles + "/pytorch/operators.yaml");
+  static const FrameworkCatalog frameworks(profiles);
+  static const Cluster cluster = [] {
+    NodeAllotment nodes;
+    nodes.hardware = Catalog(profiles).node(FileReference(kMeasured + "profile/node.yaml"));
+    nodes.count = 1;
+    return Cluster({nodes}, default_fabric());
+  }();
+  const Capture capture = read_capture(kMeasured + "torch/" + job + ".capture");
+  const CapturePricing pricing{cluster, table, frameworks.framework(FileReference(table.framework))};
+  return capture_result(capture, pricing, captured_program(capture, pricing));
+}
+
+struct Measured {
+  double seconds = 0;
+  double allocated_bytes = 0;
+};
+
+Measured measured(const std::string& job) {
+  const CsvTable rows = CsvTable::from_file(kMeasured + "torch/steps.csv");
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    if (rows.text(row, rows.require("model")) != job) continue;
+    return {rows.number(row, rows.require("s_per_iter_derived"), 0, 100),
+            rows.number(row, rows.require("memory_allocated_gib"), 0, 100) * 1024 * 1024 * 1024};
+  }
+  FAIL("no row of " << job);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("steps measured on an H100, captured without one") {
+  const struct {
+    const char* job;
+    double least;  // predicted over measured
+    double most;
+  } steps[] = {
+      {"llama-1b-s4k-eager", 1.03, 1.07}, {"llama-3b-s4k-full-eager", 0.97, 1.01}, {"llama-small-s1k-eager", 0.75, 1}};
+  for (const auto& [job, least, most] : steps) {
+    CAPTURE(job);
+    const CaptureResult result = predicted(job);
+    const Measured truth = measured(job);
+    CHECK(result.iteration_s / truth.seconds >= least);
+    CHECK(result.iteration_s / truth.seconds <= most);
+    REQUIRE(result.ranks.size() == 1);
+    CHECK(std::abs(result.ranks[0].allocated_bytes / truth.allocated_bytes - 1) < 0.001);
+    CHECK(result.fits);
+  }
+}
+
+}  // namespace measured_steps_test
