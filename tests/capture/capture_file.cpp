@@ -85,6 +85,30 @@ TEST_CASE("a capture is read field by field") {
   CHECK_FALSE(rank.events[7].whole_device);
 }
 
+TEST_CASE("a rank that did as another did in groups of its own has the events of that rank") {
+  std::string text = capture_text_of(kOperator, kReduction, {kEvents, kEvents});
+  text.erase(text.find("{\"rank\":1"));
+  text = replaced(text, "\"world_size\":2", "\"world_size\":2,\"groups\":[[[0],[1]]],\"proved_on\":[1]");
+  const Capture capture = read_capture_text(with_end(text + "{\"rank\":1,\"like\":0}\n"), "a.capture");
+  REQUIRE(capture.ranks.size() == 2);
+  CHECK(capture.ranks[1].same_as == 0);
+  CHECK(capture.ranks[1].events.empty());
+  CHECK(capture.unknown_fields.empty());
+}
+
+TEST_CASE("a CUDA graph has as many events as it says, of those that a graph can have") {
+  const CaptureFolder folder;
+  const auto refused = [&](const std::string& events) {
+    return folder.refusal(capture_text_of(kOperator, kReduction, {events}));
+  };
+  CHECK(refused(R"([["graph",2],["op",0,0,0,0],["record",1,0],["block","item"]])").empty());
+  CHECK(
+      has(refused(R"([["graph",2],["op",0,0,0,0],["block","item"]])"), "5: rank.events[2]: expected an event of the"));
+  CHECK(has(refused(R"([["graph",2],["op",0,0,0,0],["free",1]])"), "5: rank.events[2]: expected an event of the"));
+  CHECK(has(refused(R"([["graph",1],["graph",1],["op",0,0,0,0]])"), "5: rank.events[1]: expected an event of the"));
+  CHECK(has(refused(R"([["graph",2],["op",0,0,0,0]])"), "5: rank.events: expected 1 more events of the CUDA graph"));
+}
+
 TEST_CASE("a block has no step, and unknown fields are told") {
   std::string text =
       replaced(capture_text_of(kOperator, kReduction, {kEvents}), "\"step\":2", "\"step\":null,\"new\":[1]");

@@ -134,6 +134,21 @@ TEST_CASE("a host that blocks goes on when the stream is done") {
         doctest::Approx(2 * (issue_s() + sum_s())).epsilon(1e-9));
 }
 
+TEST_CASE("a CUDA graph takes the host one launch, whatever is in it") {
+  const std::string small =
+      R"({"name":"aten::add","overload":"Tensor","arguments":[["self",1]],"in":[["bfloat16",[64]]],)"
+      R"("out":[["bfloat16",[64]]],"settings":{},"read_bytes":128,"written_bytes":128})";
+  const std::string three = R"(["op",0,0,0,0],["op",0,0,0,0],["op",0,0,0,0])";
+  const Capture graph = capture_of(small, "", {R"([["graph",3],)" + three + "]"});
+  const double kernel_s = executed(graph).prices.front().cost.seconds;
+  REQUIRE(kernel_s < issue_s());  // otherwise the host would not be seen
+  CHECK(seconds(graph) == doctest::Approx(issue_s() + 3 * kernel_s).epsilon(1e-9));
+  CHECK(seconds(capture_of(small, "", {"[" + three + "]"})) == doctest::Approx(3 * issue_s() + kernel_s).epsilon(1e-9));
+  // What follows the graph is launched by itself.
+  CHECK(seconds(capture_of(small, "", {R"([["graph",1],["op",0,0,0,0],["op",0,0,0,0]])"})) ==
+        doctest::Approx(2 * issue_s() + kernel_s).epsilon(1e-9));
+}
+
 TEST_CASE("kernels of two streams share the GPU, and an event orders them") {
   CHECK(seconds(capture_of(kSum, "", {R"([["op",0,0,0,0],["op",0,0,0,1]])"})) ==
         doctest::Approx(issue_s() + 2 * sum_s()).epsilon(1e-6));

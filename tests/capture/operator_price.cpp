@@ -148,6 +148,31 @@ TEST_CASE("fused attention is priced by the backend that ran, forward and backwa
   CHECK(backward.figures.empty());
 }
 
+TEST_CASE("flexible attention is priced by the share of blocks that its mask lets through") {
+  const CapturedTensor q = tensor("bfloat16", {4, 32, 4096, 128});
+  const CapturedTensor k = tensor("bfloat16", {4, 8, 4096, 128});
+  const AttentionModel model(gpu(), gpu().attention.at("flash-2"));
+  const auto forward = [&](const char* computed) {
+    return price(op("higher_order::flex_attention", {{"query", {q}}, {"key", {k}}, {"value", {k}}}, {q},
+                    {{"computed", computed}}))
+        .cost.seconds;
+  };
+  AttentionShape shape{4, 4096, 4096, 32, 8, 128, true, 0, 128};
+  CHECK(forward("0.515625") == model.forward(shape).seconds);  // 33 / 64: blocks on and under the diagonal
+  shape.causal = false;
+  CHECK(forward("1.0") == model.forward(shape).seconds);
+  CHECK(forward("0.75") == model.forward(shape).seconds);
+  shape.causal = true;
+  shape.window = 128;
+  // Two diagonals of 32 blocks: a window of one block.
+  CHECK(forward("0.061523") == doctest::Approx(model.forward(shape).seconds).epsilon(0.02));
+  const OperatorPrice backward = price(op("higher_order::flex_attention_backward",
+                                          {{"query", {q}}, {"key", {k}}, {"value", {k}}, {"grad_out", {q}}}, {q, k, k},
+                                          {{"computed", "0.515625"}}));
+  shape.window = 0;
+  CHECK(backward.cost.seconds == model.backward(shape).seconds);
+}
+
 TEST_CASE("kernels that read rows of a table, or skip an argument") {
   const CapturedTensor weights = tensor("bfloat16", {128256, 4096});
   const CapturedTensor ids = tensor("int64", {8192});

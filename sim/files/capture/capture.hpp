@@ -53,6 +53,7 @@ enum class CaptureEventKind : std::uint8_t {
   await,        // a stream waits for event `id`
   block,        // the host waits for the GPU
   host,         // the host dispatches `id` operators that launch nothing
+  graph,        // the host launches a CUDA graph of the next `id` events
 };
 
 // An event of a rank, in the order of the host. Events of memory are checked when a capture is read, and not kept.
@@ -70,8 +71,10 @@ struct CaptureEvent {
 // What one rank did in the window of the capture.
 struct CapturedRank {
   std::int64_t rank = 0;
-  int line = 0;               // of the file
-  std::int64_t same_as = -1;  // a rank that did the same, and has the events; -1: the fields below are its own
+  int line = 0;  // of the file
+  // A rank that did the same, or the same in corresponding groups, and has the events; -1: the fields below are its
+  // own.
+  std::int64_t same_as = -1;
   double param_bytes = 0;
   double optimizer_state_bytes = 0;
   double peak_allocated_bytes = 0;

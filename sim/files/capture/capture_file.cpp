@@ -150,6 +150,10 @@ CapturedCommunication communication_of(const Part& entry, std::int64_t world) {
   return out;
 }
 
+bool may_be_in_graph(CaptureEventKind kind) {
+  return kind != CaptureEventKind::block && kind != CaptureEventKind::host && kind != CaptureEventKind::graph;
+}
+
 class CaptureReader {
  public:
   explicit CaptureReader(const std::string& name) : where_{name, 0, 0} { capture_.file = name; }
@@ -232,8 +236,9 @@ void CaptureReader::read_header() {
   capture_.world_size = header.at("world_size").whole(1, 1 << 20);
   capture_.gpus_per_node = header.at("gpus_per_node").whole(1, 1 << 20);
   capture_.step = header.at("step").is_null() ? -1 : header.at("step").whole(0, kMost);
-  header.find_unknown(
-      {"mirfak_capture", "program", "command", "world_size", "gpus_per_node", "device", "step", "torch"}, unknown_);
+  header.find_unknown({"mirfak_capture", "program", "command", "world_size", "gpus_per_node", "device", "step", "torch",
+                       "groups", "proved_on"},
+                      unknown_);
 }
 
 void CaptureReader::read_table(std::size_t table) {
@@ -263,9 +268,10 @@ void CaptureReader::read_rank(std::size_t line) {
   if (!capture_.ranks.empty() && rank.rank <= capture_.ranks.back().rank) {
     fail(line, fmt::format("rank {} comes after rank {}", rank.rank, capture_.ranks.back().rank));
   }
-  part.find_unknown({"rank", "same_as", "state", "dispatched", "memory", "notes", "before", "events"}, unknown_);
-  if (part.has("same_as")) {
-    rank.same_as = part.at("same_as").whole(0, capture_.world_size - 1);
+  part.find_unknown({"rank", "same_as", "like", "state", "dispatched", "memory", "notes", "before", "events"},
+                    unknown_);
+  if (part.has("same_as") || part.has("like")) {
+    rank.same_as = part.at(part.has("like") ? "like" : "same_as").whole(0, capture_.world_size - 1);
   } else {
     rank.param_bytes = part.at("state").at("param_bytes").bytes();
     rank.optimizer_state_bytes = part.at("state").at("optimizer_state_bytes").bytes();
@@ -275,11 +281,20 @@ void CaptureReader::read_rank(std::size_t line) {
     for (const auto& [note, count] : part.at("notes").fields()) rank.notes.emplace_back(note, count.whole(0, kMost));
     for (const Part& event : part.at("before").items()) check_memory(event);
     const std::vector<Part> events = part.at("events").items(0, std::size_t{1} << 31);
+    std::int64_t of_graph = 0;  // events that the graph still has
     for (std::size_t i = 0; i < events.size(); ++i) {
       const std::size_t known = rank.events.size();
       read_event(events[i], rank);
-      if (rank.events.size() > known) rank.events.back().position = static_cast<std::uint32_t>(i);
+      const bool kept = rank.events.size() > known;
+      if (kept) rank.events.back().position = static_cast<std::uint32_t>(i);
+      if (of_graph > 0 && !(kept && may_be_in_graph(rank.events.back().kind))) {
+        events[i].fail("an event of the CUDA graph that began before: op, comm, wait, record or await");
+      }
+      of_graph = kept && rank.events.back().kind == CaptureEventKind::graph ? rank.events.back().id
+                 : of_graph > 0                                             ? of_graph - 1
+                                                                            : 0;
     }
+    if (of_graph > 0) part.at("events").fail(fmt::format("{} more events of the CUDA graph", of_graph));
   }
   capture_.ranks.push_back(std::move(rank));
 }
@@ -321,10 +336,10 @@ void CaptureReader::read_event(const Part& event, CapturedRank& rank) {
     of_length(2);
     out.kind = CaptureEventKind::block;
     out.whole_device = parts[1].text() == "synchronize";
-  } else if (word == "host") {
+  } else if (word == "host" || word == "graph") {
     of_length(2);
-    out.kind = CaptureEventKind::host;
-    out.id = parts[1].whole(0, 1'000'000);
+    out.kind = word == "host" ? CaptureEventKind::host : CaptureEventKind::graph;
+    out.id = parts[1].whole(0, 100'000'000);
   } else {
     check_memory(event);
     return;

@@ -54,6 +54,7 @@ class RankWriter {
   void communicate(std::size_t index);
   void block(const CaptureEvent& event);
   std::string named(std::size_t index, const std::string& what) const;
+  std::uint64_t hand_on(std::size_t index, double seconds);
   std::uint64_t issue(std::int32_t event, CapturePhase phase, double seconds);
   ChakraNode& add(CapturedTask task, std::string name, Ids after);
   static Ids all_of(const StreamState& stream);
@@ -73,7 +74,10 @@ class RankWriter {
   Ids host_after_;      // what the host waits for before it goes on
   double pending_ = 0;  // operators that were dispatched since the last issue
   std::int32_t last_stream_ = 0;
-  std::size_t calls_ = 0;  // communication so far
+  std::size_t calls_ = 0;          // communication so far
+  std::int64_t of_graph_ = 0;      // events that the CUDA graph still has
+  bool in_graph_ = false;          // whether the event is one of a CUDA graph
+  std::uint64_t graph_issue_ = 0;  // launch of the graph
 };
 
 ChakraNode& RankWriter::add(CapturedTask task, std::string name, Ids after) {
@@ -100,6 +104,13 @@ std::string RankWriter::named(std::size_t index, const std::string& what) const 
   return module.empty() ? what : module + " " + what;
 }
 
+// Hands on the work of an event, which takes the host `seconds`. The launch of a CUDA graph has handed on all of its
+// work.
+std::uint64_t RankWriter::hand_on(std::size_t index, double seconds) {
+  if (in_graph_) return graph_issue_;
+  return issue(static_cast<std::int32_t>(index), rank_.events[index].phase, seconds);
+}
+
 // The host dispatches what is pending and hands on `seconds` of work.
 std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double seconds) {
   const OperatorTable::Host& host = pricing_.table.host;
@@ -120,10 +131,9 @@ std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double s
 void RankWriter::launch(std::size_t index) {
   const CaptureEvent& event = rank_.events[index];
   const OperatorPrice& price = prices_[event.entry];
-  pending_ += 1;
+  pending_ += in_graph_ ? 0 : 1;
   if (price.kernels == 0) return;
-  const std::uint64_t issued =
-      issue(static_cast<std::int32_t>(index), event.phase, price.kernels * pricing_.table.host.launch_s);
+  const std::uint64_t issued = hand_on(index, price.kernels * pricing_.table.host.launch_s);
   StreamState& stream = streams_[event.stream];
   Ids after = all_of(stream);
   after.push_back(issued);
@@ -143,8 +153,7 @@ void RankWriter::communicate(std::size_t index) {
   const CaptureEvent& event = rank_.events[index];
   const CapturedCommunication& made = capture_.communication[event.entry];
   const CommunicationCost& cost = costs_[calls_++];
-  const std::uint64_t issued =
-      issue(static_cast<std::int32_t>(index), event.phase, pricing_.framework.host.collective_s);
+  const std::uint64_t issued = hand_on(index, pricing_.framework.host.collective_s);
   Ids after = all_of(streams_[event.stream]);
   after.push_back(issued);
   const std::optional<ChakraCollective> collective = collective_of(made);
@@ -181,6 +190,8 @@ void RankWriter::block(const CaptureEvent& event) {
 
 void RankWriter::take(std::size_t index) {
   const CaptureEvent& event = rank_.events[index];
+  in_graph_ = of_graph_ > 0;
+  if (in_graph_) --of_graph_;
   switch (event.kind) {
     case CaptureEventKind::launch:
       launch(index);
@@ -208,6 +219,11 @@ void RankWriter::take(std::size_t index) {
       break;
     case CaptureEventKind::host:
       pending_ += static_cast<double>(event.id);
+      break;
+    case CaptureEventKind::graph:
+      pending_ += 1;
+      graph_issue_ = hand_on(index, pricing_.table.host.launch_s);
+      of_graph_ = event.id;
       break;
   }
 }

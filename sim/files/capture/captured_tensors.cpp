@@ -54,14 +54,25 @@ bool setting_is(const CapturedOperator& op, const char* name, std::string_view v
   return found != op.settings.end() && found->second == value;
 }
 
-std::optional<std::int64_t> whole_setting(const CapturedOperator& op, const char* name) {
+namespace {
+
+template <class Number>
+std::optional<Number> setting(const CapturedOperator& op, const char* name) {
   const auto found = op.settings.find(name);
   if (found == op.settings.end()) return std::nullopt;
-  std::int64_t out = 0;
+  Number out = 0;
   const char* const end = found->second.data() + found->second.size();
   const auto read = std::from_chars(found->second.data(), end, out);
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return out;
+}
+
+}  // namespace
+
+std::optional<double> number_setting(const CapturedOperator& op, const char* name) { return setting<double>(op, name); }
+
+std::optional<std::int64_t> whole_setting(const CapturedOperator& op, const char* name) {
+  return setting<std::int64_t>(op, name);
 }
 
 }  // namespace mirfak

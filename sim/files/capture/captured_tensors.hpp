@@ -21,6 +21,7 @@ double sector_bytes(const CapturedTensor& tensor);
 // The tensors of an argument, by name; empty: the operator has no such argument.
 std::span<const CapturedTensor> argument(const CapturedOperator& op, std::string_view name);
 bool setting_is(const CapturedOperator& op, const char* name, std::string_view value);
+std::optional<double> number_setting(const CapturedOperator& op, const char* name);
 std::optional<std::int64_t> whole_setting(const CapturedOperator& op, const char* name);
 
 }  // namespace mirfak

@@ -183,6 +183,21 @@ KernelCost OperatorPrices::convolution(const CapturedOperator& op, const Operato
   return out;
 }
 
+namespace {
+
+// Describes a mask by the share of blocks of scores that are computed: one of 128 x 128 scores counts if the mask lets
+// any through. Shares up to that of a causal mask are taken for causal ones with a window, larger ones for no mask.
+void set_mask(double computed, AttentionShape& shape) {
+  const double blocks = std::ceil(shape.queries / 128);
+  const double on_diagonal = 1 / (2 * blocks);
+  shape.causal = shape.queries == shape.keys && computed <= 0.5 + on_diagonal + 1e-6;
+  if (!shape.causal || computed >= 0.5 + on_diagonal - 1e-6) return;
+  const double pairs = std::max(computed - on_diagonal, 1 / shape.keys);
+  shape.window = std::ceil(shape.keys * (1 - std::sqrt(std::max(0.0, 1 - 2 * pairs))));
+}
+
+}  // namespace
+
 KernelCost OperatorPrices::attention(const CapturedOperator& op, const OperatorRule& rule) {
   const std::span<const CapturedTensor> query = argument(op, "query");
   const std::span<const CapturedTensor> key = argument(op, "key");
@@ -201,6 +216,7 @@ KernelCost OperatorPrices::attention(const CapturedOperator& op, const OperatorR
   shape.value_dim = static_cast<double>(extent(value.front(), 0));
   shape.causal = setting_is(op, "is_causal", "true");
   if (shape.keys == 0) return moved(op, rule, 1);
+  if (const std::optional<double> computed = number_setting(op, "computed")) set_mask(*computed, shape);
   const bool backward = !rule.gradient.empty();
   const double flop = (backward ? 5 : 2) * 2 * shape.batch * shape.heads * shape.queries * shape.keys * shape.head_dim;
   return model(precision_of(query.front()), rule.generation)

@@ -17,6 +17,7 @@ from .operators import held_bytes, shown, tensors_in
 from .patches import replace
 
 BLOCK = 128  # scores of a block of flexible attention, in rows and columns
+BACKWARD = ("query", "key", "value", "out", "logsumexp", "grad_out")
 ATTENTION = ("flex_attention", "flex_attention_backward")
 
 
@@ -24,7 +25,8 @@ def entry_of(function: Any, arguments: Any, keywords: Any, result: Any, note: Ca
     """The entry of an operator that takes functions. A kernel of Triton has all of its tensors as inputs."""
     name = function.name()
     if name in ATTENTION:
-        named = {key: [value] for key, value in zip(("query", "key", "value"), arguments, strict=False)}
+        names = ("query", "key", "value") if name == ATTENTION[0] else BACKWARD
+        named = {key: tensors_in(value) for key, value in zip(names, arguments, strict=False)}
         settings = {"computed": computed(arguments, name, note)}
         name = f"higher_order::{name}"
     else:
