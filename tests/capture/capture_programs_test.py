@@ -154,6 +154,23 @@ class Programs(unittest.TestCase):
         self.assertEqual({e["settings"]["computed"] for e in entries if e["name"].endswith("backward")}, set(forward))
         self.assertTrue(any("depends on data" in note for note in capture.rank(0)["notes"]))
 
+    def test_autocast_chooses_the_format_of_attention(self):
+        script = self.folder / "train.py"
+        script.write_text(
+            "import mirfak, torch\n"
+            "with mirfak.capture(world_size=1) as job:\n"
+            "    x = torch.ones(1, 2, 256, 64, device='cuda', requires_grad=True)\n"
+            "    for enabled in (True, False):\n"
+            "        with torch.autocast('cuda', torch.bfloat16, enabled=enabled):\n"
+            "            torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()\n"
+            "mirfak.capture.write_capture(job.capture, 'a.capture')\n"
+        )
+        subprocess.run([sys.executable, str(script)], check=True, cwd=self.folder)
+        entries = read_capture(self.out).tables["operators"]
+        ran = [(entry["name"], entry["in"][0][0]) for entry in entries if "attention" in entry["name"]]
+        self.assertEqual([name.rpartition("product_")[2] for name, _ in ran[::2]], ["cudnn_attention", "efficient_attention"])
+        self.assertEqual([form for _, form in ran], ["bfloat16", "bfloat16", "float32", "float32"])
+
     def test_ranks_that_wait_for_each_other_forever(self):
         said = self.failing_job(
             "model = torch.nn.Linear(4, 4, device='cuda')\n"

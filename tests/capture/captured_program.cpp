@@ -201,6 +201,12 @@ TEST_CASE("ranks meet in a collective, which the stream waits for") {
   CHECK(time == doctest::Approx(issue_s() + sum_s() + reduction_s(1e9) + sum_s()).epsilon(1e-9));
 }
 
+TEST_CASE("a collective of several tensors at once costs what one of their bytes costs") {
+  const std::string events = R"([["comm",0,1,0,0,1],["wait",1,0]])";
+  CHECK(seconds(capture_of("", reduction("all_reduce_coalesced", 1e8), {events, events})) ==
+        seconds(capture_of("", reduction("all_reduce", 1e8), {events, events})));
+}
+
 TEST_CASE("a rank that is not captured is ready whenever others are") {
   const Capture capture =
       capture_of(kSum, reduction("all_reduce", 1e9), {R"([["comm",0,0,0,0,1]])", R"([["comm",0,0,0,0,1]])"});

@@ -61,6 +61,11 @@ Table memory_table(const CaptureResult& result) {
   return table;
 }
 
+// Shortens a path of modules at its beginning, which all have in common.
+std::string end_of(const std::string& path, std::size_t length) {
+  return path.size() <= length ? path : "..." + path.substr(path.size() + 3 - length);
+}
+
 Table work_table(const CaptureResult& result, bool modules) {
   const char* columns = modules ? ">seconds:seconds | >share:share | >calls:calls | phase:phase | module:module"
                                 : ">seconds:seconds | >share:share | >calls:calls | operator:name | phase:phase | "
@@ -69,7 +74,7 @@ Table work_table(const CaptureResult& result, bool modules) {
   for (const CapturedWork& work : modules ? result.modules : result.work) {
     std::vector<Cell> row = {in_seconds(work.seconds), in_percent(share(work.seconds, result.iteration_s)),
                              static_cast<std::int64_t>(work.calls)};
-    const Cell module = Cell(work.module.empty() ? std::string("-") : excerpt(work.module, 44), work.module);
+    const Cell module = Cell(work.module.empty() ? std::string("-") : end_of(work.module, 44), work.module);
     const char* const phase = kCapturePhaseNames[static_cast<std::size_t>(work.phase)];
     if (modules) {
       row.insert(row.end(), {phase, module});

@@ -187,8 +187,11 @@ void Matcher::set_price(const Call& call, double bytes, const std::vector<std::i
 }  // namespace
 
 std::optional<ChakraCollective> collective_of(const CapturedCommunication& communication) {
-  for (const auto& [name, kind] : kCollectives) {
-    if (communication.kind == name) return kind;
+  constexpr std::string_view coalesced = "_coalesced";  // several tensors at once
+  std::string_view kind = communication.kind;
+  if (kind.ends_with(coalesced)) kind.remove_suffix(coalesced.size());
+  for (const auto& [name, collective] : kCollectives) {
+    if (kind == name) return collective;
   }
   return std::nullopt;
 }

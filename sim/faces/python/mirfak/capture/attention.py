@@ -37,11 +37,20 @@ def install(device: Device) -> None:
     ) -> torch.Tensor:
         if query.device.type != "cuda":
             return original(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        if torch.is_autocast_enabled("cuda"):
+            query, key, value, attn_mask = (autocast(tensor) for tensor in (query, key, value, attn_mask))
         chosen = choose(device, query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
         return RUN[chosen](query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
     replace(functional, "scaled_dot_product_attention", scaled_dot_product_attention)
     replace(torch._C._nn, "scaled_dot_product_attention", scaled_dot_product_attention)
+
+
+def autocast(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """A tensor in the format that autocast runs attention in (aten/src/ATen/autocast_mode.h)."""
+    if tensor is None or not tensor.is_floating_point() or tensor.dtype is torch.float64:
+        return tensor
+    return tensor.to(torch.get_autocast_dtype("cuda"))
 
 
 def choose(

@@ -58,7 +58,7 @@ class Job:
         from .environment import Place
 
         return {
-            "program": pathlib.Path(self.command[-1] if self.command[0] == "-m" else self.command[0]).stem,
+            "program": self.command[1] if self.command[0] == "-m" else pathlib.Path(self.command[0]).stem,
             "command": self.command,
             **Place(0, self.world_size, self.gpus_per_node).header,
             "device": self.device.key,
