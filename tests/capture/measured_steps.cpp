@@ -56,18 +56,19 @@ Measured measured(const std::string& job) {
 }  // namespace
 
 TEST_CASE("steps measured on an H100, captured without one") {
-  const struct {
+  struct Step {
     const char* job;
     double least;  // predicted over measured
     double most;
-  } steps[] = {
+  };
+  const Step steps[] = {
       {"llama-1b-s4k-eager", 1.03, 1.07}, {"llama-3b-s4k-full-eager", 0.97, 1.01}, {"llama-small-s1k-eager", 0.75, 1}};
-  for (const auto& [job, least, most] : steps) {
-    CAPTURE(job);
-    const CaptureResult result = predicted(job);
-    const Measured truth = measured(job);
-    CHECK(result.iteration_s / truth.seconds >= least);
-    CHECK(result.iteration_s / truth.seconds <= most);
+  for (const Step& step : steps) {
+    CAPTURE(step.job);
+    const CaptureResult result = predicted(step.job);
+    const Measured truth = measured(step.job);
+    CHECK(result.iteration_s / truth.seconds >= step.least);
+    CHECK(result.iteration_s / truth.seconds <= step.most);
     REQUIRE(result.ranks.size() == 1);
     CHECK(std::abs(result.ranks[0].allocated_bytes / truth.allocated_bytes - 1) < 0.001);
     CHECK(result.fits);
