@@ -3,7 +3,7 @@
 import random
 import unittest
 
-from mirfak.capture.allocator import Allocator, OutOfMemory
+from mirfak.capture.allocator import Allocator, OutOfMemory, private
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -111,6 +111,19 @@ class Laws(unittest.TestCase):
                     allocator.release(block)
                 allocator.empty_cache()
                 self.assertEqual((allocator.allocated, allocator.requested, allocator.reserved), (0, 0, 0))
+
+    def test_memory_of_cuda_graphs_is_kept_for_their_replays(self):
+        allocator = Allocator()
+        allocator.release(allocator.allocate(12 * MIB, private(1)))
+        self.assertEqual((allocator.allocated, allocator.held_by_graphs()), (0, 12 * MIB))
+        allocator.empty_cache()
+        self.assertEqual(allocator.reserved, 12 * MIB)
+        other = allocator.allocate(12 * MIB)  # no stream of the program takes it
+        self.assertEqual(allocator.reserved, 24 * MIB)
+        again = allocator.allocate(12 * MIB, private(1))
+        self.assertEqual((allocator.reserved, allocator.held_by_graphs()), (24 * MIB, 0))
+        for block in (other, again):
+            allocator.release(block)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,15 @@ TEST_CASE("a CUDA graph has as many events as it says, of those that a graph can
   CHECK(has(refused(R"([["graph",2],["op",0,0,0,0]])"), "5: rank.events: expected 1 more events of the CUDA graph"));
 }
 
+TEST_CASE("memory that CUDA graphs keep counts where it is said") {
+  const std::string text = capture_text_of(kOperator, kReduction, {kEvents});
+  CHECK(read_capture_text(text, "a.capture").ranks.front().graph_bytes == 0);
+  std::string kept =
+      replaced(text, "\"peak_reserved_bytes\":2097152", "\"peak_reserved_bytes\":2097152,\"graph_bytes\":7");
+  kept.erase(kept.rfind("{\"lines\""));
+  CHECK(read_capture_text(with_end(kept), "a.capture").ranks.front().graph_bytes == 7);
+}
+
 TEST_CASE("a block has no step, and unknown fields are told") {
   std::string text =
       replaced(capture_text_of(kOperator, kReduction, {kEvents}), "\"step\":2", "\"step\":null,\"new\":[1]");

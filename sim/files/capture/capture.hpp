@@ -78,6 +78,7 @@ struct CapturedRank {
   double param_bytes = 0;
   double optimizer_state_bytes = 0;
   double peak_allocated_bytes = 0;
+  double graph_bytes = 0;  // kept by CUDA graphs for their replays, and not allocated
   double peak_reserved_bytes = 0;
   std::int64_t dispatched = 0;                              // operators that the host dispatched
   std::vector<std::pair<std::string, std::int64_t>> notes;  // what was stated or taken to be so, and how often

@@ -275,8 +275,10 @@ void CaptureReader::read_rank(std::size_t line) {
   } else {
     rank.param_bytes = part.at("state").at("param_bytes").bytes();
     rank.optimizer_state_bytes = part.at("state").at("optimizer_state_bytes").bytes();
-    rank.peak_allocated_bytes = part.at("memory").at("peak_allocated_bytes").bytes();
-    rank.peak_reserved_bytes = part.at("memory").at("peak_reserved_bytes").bytes();
+    const Part memory = part.at("memory");
+    rank.peak_allocated_bytes = memory.at("peak_allocated_bytes").bytes();
+    if (memory.has("graph_bytes")) rank.graph_bytes = memory.at("graph_bytes").bytes();
+    rank.peak_reserved_bytes = memory.at("peak_reserved_bytes").bytes();
     rank.dispatched = part.at("dispatched").whole(0, kMost);
     for (const auto& [note, count] : part.at("notes").fields()) rank.notes.emplace_back(note, count.whole(0, kMost));
     for (const Part& event : part.at("before").items()) check_memory(event);

@@ -50,13 +50,20 @@ Table times_table(const CaptureResult& result) {
 }
 
 Table memory_table(const CaptureResult& result) {
-  Table table(">rank | >allocated | >reserved | >platform | >total | >of |  ");
+  const bool graphs = std::any_of(result.ranks.begin(), result.ranks.end(),
+                                  [](const CapturedRankResult& rank) { return rank.graph_bytes > 0; });
+  Table table(graphs ? ">rank | >allocated | >kept by graphs | >reserved | >platform | >total | >of |  "
+                     : ">rank | >allocated | >reserved | >platform | >total | >of |  ");
   for (const CapturedRankResult& rank : result.ranks) {
-    table.add({rank.rank, in_bytes(rank.allocated_bytes), in_bytes(rank.reserved_bytes),
-               in_bytes(result.platform_bytes), in_bytes(rank.memory_bytes), in_bytes(result.capacity_bytes),
-               !rank.fits                                   ? "does not fit"
-               : rank.memory_bytes <= result.capacity_bytes ? "fits"
-                                                            : "fits once the allocator returns what it holds free"});
+    std::vector<Cell> row = {rank.rank, in_bytes(rank.allocated_bytes)};
+    if (graphs) row.push_back(in_bytes(rank.graph_bytes));
+    const char* const verdict = !rank.fits ? "does not fit"
+                                : rank.memory_bytes <= result.capacity_bytes
+                                    ? "fits"
+                                    : "fits once the allocator returns what it holds free";
+    row.insert(row.end(), {in_bytes(rank.reserved_bytes), in_bytes(result.platform_bytes), in_bytes(rank.memory_bytes),
+                           in_bytes(result.capacity_bytes), verdict});
+    table.add(std::move(row));
   }
   return table;
 }
@@ -167,6 +174,7 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult&
                             {"host_work_s", rank.host_work_s},
                             {"clock_share", rank.clock},
                             {"peak_allocated_bytes", rank.allocated_bytes},
+                            {"graph_bytes", rank.graph_bytes},
                             {"peak_reserved_bytes", rank.reserved_bytes},
                             {"memory_peak_bytes", rank.memory_bytes},
                             {"fits", rank.fits}});

@@ -144,6 +144,7 @@ CapturedRankResult RankReader::result() const {
   out.clock = std::accumulate(priced_.clock.begin(), priced_.clock.end(), 0.0) /
               static_cast<double>(std::max<std::size_t>(1, priced_.clock.size()));
   out.allocated_bytes = rank.peak_allocated_bytes;
+  out.graph_bytes = rank.graph_bytes;
   out.reserved_bytes = rank.peak_reserved_bytes;
   for (const CapturedTask& task : priced_.tasks) {
     if (!task.on_host && !communicates(task)) out.flop += executed_.prices[event(task).entry].cost.flop;
@@ -303,7 +304,7 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
     CapturedRankResult rank = RankReader(capture, executed, r).result();
     rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
-    rank.fits = rank.allocated_bytes + out.platform_bytes <= out.capacity_bytes;
+    rank.fits = rank.allocated_bytes + rank.graph_bytes + out.platform_bytes <= out.capacity_bytes;
     out.fits = out.fits && rank.fits;
     out.flop += rank.flop / static_cast<double>(executed.ranks.size());
     double kernels_s = 0;

@@ -26,6 +26,7 @@ struct CapturedRankResult {
   double host_work_s = 0;             // all of the host's work
   double clock = 1;                   // mean over its kernels
   double allocated_bytes = 0;         // peak within PyTorch's allocator
+  double graph_bytes = 0;             // kept by CUDA graphs besides
   double reserved_bytes = 0;          // peak of what the allocator holds
   double memory_bytes = 0;            // reserved, and what lies outside of the allocator
   bool fits = true;                   // allocated memory fits, once the allocator has returned what it holds free

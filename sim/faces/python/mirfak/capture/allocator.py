@@ -135,6 +135,10 @@ class Allocator:
                     self._remove(block)
                     self.reserved -= block.segment.size
 
+    def held_by_graphs(self) -> int:
+        """Bytes of blocks that CUDA graphs keep for their next replay and that are not allocated."""
+        return sum(size for key, blocks in self._free.items() if key[0] < 0 for size, _, _ in blocks)
+
     def begin_window(self) -> None:
         """Begins the window of which `window_allocated` and `window_reserved` are the peaks."""
         self.window_allocated, self.window_reserved = self.allocated, self.reserved

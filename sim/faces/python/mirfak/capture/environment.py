@@ -125,6 +125,7 @@ def recorded(environment: Environment) -> dict[str, Any]:
             "memory": {
                 "peak_allocated_bytes": allocator.window_allocated,
                 "peak_reserved_bytes": allocator.window_reserved,
+                **({"graph_bytes": held} if (held := allocator.held_by_graphs()) else {}),
             },
             "notes": dict(sorted(recorder.notes.items())),
             "before": recorder.memory_before,
