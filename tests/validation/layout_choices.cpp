@@ -23,6 +23,7 @@ ValidatedRun candidate(const char* group, double predicted, double measured, boo
   run.run.ran = measured > 0;
   run.seconds = {predicted, measured};
   run.fits = fits;
+  run.held_back = !fits;
   return run;
 }
 
@@ -64,6 +65,18 @@ TEST_CASE("what is predicted not to fit is not chosen, whether it ran or not") {
   CHECK(of.regret_of_choice.value() == doctest::Approx(0.2));
   const LayoutChoice none = judged({candidate("g", 1, 2, false), candidate("g", 2, 3, false)}).front();
   CHECK_FALSE(none.choice_ran.has_value());
+}
+
+TEST_CASE("what a search holds back is not chosen, although it is predicted to fit") {
+  std::vector<ValidatedRun> runs = {candidate("g", 1, 0), candidate("g", 2, 10), candidate("g", 3, 11)};
+  runs[0].held_back = runs[1].held_back = true;
+  const LayoutChoice of = judged(runs).front();
+  CHECK(of.failed_fitting == 1);
+  CHECK(of.failed_admitted == 0);
+  CHECK(of.ran_too_large == 0);
+  CHECK(of.ran_held_back == 1);
+  CHECK(of.choice_ran == true);
+  CHECK(of.regret_of_choice.value() == doctest::Approx(0.1));
 }
 
 TEST_CASE("of equal predictions the one that failed counts first, and then the slowest") {
@@ -120,7 +133,8 @@ TEST_CASE("groups stand in text, JSON and the report, and nowhere without groups
   CHECK(json.at("groups")[0].at("regret_of_choice").is_null());
   CHECK(validation_text(tables, "AB", 1).find("out of memory") != std::string::npos);
   const std::string report = validation_markdown({}, {}, {}, tables);
-  CHECK(report.find("| \\|5\\| | 5 | 0.300 | 50.0 % | 0.0 % | out of memory | - | 2 | 1 | 0 |") != std::string::npos);
+  CHECK(report.find("| \\|5\\| | 5 | 0.300 | 50.0 % | 0.0 % | out of memory | - | 2 | 1 | 1 | 0 | 0 |") !=
+        std::string::npos);
   CHECK(report.find("| **all 1 groups** | 5 | 0.300 | 50.0 % | 0.0 % | 0 of 1 ran |") != std::string::npos);
   const std::vector<ValidationTable> none = {{"runs", {candidate("", 1, 1)}}};
   CHECK_FALSE(validation_json(none, "AB").contains("groups"));

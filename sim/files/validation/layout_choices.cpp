@@ -52,8 +52,10 @@ void judge_outcomes(LayoutChoice& out, const Candidates& sorted) {
     const bool failed = run->run.out_of_memory;
     out.failed += failed ? 1 : 0;
     out.failed_fitting += failed && run->fits ? 1 : 0;
+    out.failed_admitted += failed && !run->held_back ? 1 : 0;
     out.ran_too_large += !failed && !run->fits ? 1 : 0;
-    if (run->fits && choice == nullptr) choice = run;
+    out.ran_held_back += !failed && run->held_back ? 1 : 0;
+    if (!run->held_back && choice == nullptr) choice = run;
     if (run->scored() && (best_s == 0 || run->seconds.measured < best_s)) best_s = run->seconds.measured;
   }
   if (choice == nullptr) return;
@@ -123,7 +125,9 @@ LayoutChoices all_choices(std::span<const LayoutChoice> groups) {
     out.timed += group.timed;
     out.failed += group.failed;
     out.failed_fitting += group.failed_fitting;
+    out.failed_admitted += group.failed_admitted;
     out.ran_too_large += group.ran_too_large;
+    out.ran_held_back += group.ran_held_back;
     out.choices += group.choice_ran.has_value() ? 1 : 0;
     out.choices_ran += group.choice_ran.value_or(false) ? 1 : 0;
     correlation.add(group.correlation);

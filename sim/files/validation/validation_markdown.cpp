@@ -34,7 +34,7 @@ std::string choices(std::vector<ValidationTable> tables, const std::vector<Valid
   return "\n## Choices among layouts\n\nGroups of measured layouts of one model on one cluster. Regret: how much "
          "slower than the best measured layout is the one that is predicted to be fastest of those that ran; "
          "\"of three\": the best measured of the three that are predicted to be fastest. The choice is the fastest "
-         "of all candidates that are predicted to fit, runs that ran out of memory among them.\n\n" +
+         "of all candidates that a search does not hold back for memory, runs that ran out of memory among them.\n\n" +
          table.markdown();
 }
 

@@ -139,7 +139,9 @@ Json choices_json(const LayoutChoices& all) {
           {"regret_of_choice", json_or_null(all.regret_of_choice)},
           {"failed", all.failed},
           {"failed_predicted_to_fit", all.failed_fitting},
-          {"ran_predicted_not_to_fit", all.ran_too_large}};
+          {"failed_not_held_back", all.failed_admitted},
+          {"ran_predicted_not_to_fit", all.ran_too_large},
+          {"ran_held_back", all.ran_held_back}};
 }
 
 }  // namespace
