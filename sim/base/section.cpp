@@ -43,6 +43,16 @@ std::string csv_of(const Cell::Value& value) {
       value);
 }
 
+// Returns the words of a cell in Markdown, where a bar would end the cell.
+std::string in_markdown(const std::string& words) {
+  std::string out;
+  for (const char c : words) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string bar_text(double share, double width, char letter) {
@@ -121,7 +131,7 @@ std::string Table::markdown() const {
   std::string out;
   each_shown(rows_.size(), [&](const std::vector<std::string>& cells) {
     const bool head = out.empty();
-    for (const std::string& cell : cells) out += cell.empty() ? "| " : fmt::format("| {} ", cell);
+    for (const std::string& cell : cells) out += cell.empty() ? "| " : fmt::format("| {} ", in_markdown(cell));
     out += "|\n";
     if (!head) return;
     for (std::size_t i = 0; i < cells.size(); ++i) out += "|---";

@@ -53,9 +53,9 @@ constexpr UnitWord kWords[] = {
     {"kg", Unit::kilograms},   {"flop", Unit::flop},        {"usd", Unit::usd},        {"tflops", Unit::number},
     {"count", Unit::number},   {"mhz", Unit::number},       {"hours", Unit::count},    {"tokens", Unit::count},
     {"events", Unit::count},   {"iterations", Unit::count}, {"mfu", Unit::share},      {"hfu", Unit::share},
-    {"fraction", Unit::share}, {"saving", Unit::share},     {"headroom", Unit::share}, {"share", Unit::share},
-    {"goodput", Unit::share},  {"error", Unit::share},      {"mape", Unit::share},     {"ape", Unit::share},
-    {"coverage", Unit::share}, {"tolerance", Unit::share}};
+    {"fraction", Unit::share}, {"saving", Unit::share},     {"headroom", Unit::share}, {"probability", Unit::share},
+    {"share", Unit::share},    {"goodput", Unit::share},    {"error", Unit::share},    {"mape", Unit::share},
+    {"ape", Unit::share},      {"coverage", Unit::share},   {"tolerance", Unit::share}};
 
 std::string with_name(double value, const UnitNames& unit, int digits) {
   value /= unit.size;

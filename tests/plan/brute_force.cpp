@@ -470,8 +470,15 @@ JudgedStrategy judge(const std::shared_ptr<const Job>& job, const Cluster& clust
   const auto simulation = simulate(std::move(own));
   const IterationResult& result = simulation.result;
   const double cost_usd = usd_per_s(job->cluster) * result.iteration_time_s;
-  return {job,      cluster,        strategy, layout_of(cluster, strategy), least_free(result), result.iteration_time_s,
-          cost_usd, result.energy_j};
+  return {job,
+          cluster,
+          strategy,
+          layout_of(cluster, strategy),
+          least_free(result),
+          result.fit_probability,
+          result.iteration_time_s,
+          cost_usd,
+          result.energy_j};
 }
 
 Cluster at_percent(const Cluster& cluster, int percent) {
@@ -527,8 +534,9 @@ std::vector<JudgedStrategy> keeping_cap(const std::vector<JudgedStrategy>& all, 
 
 std::vector<FoundLayout> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec) {
   std::vector<JudgedStrategy> kept;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(kept),
-               [&](const JudgedStrategy& judged) { return judged.free >= spec.headroom; });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(kept), [&](const JudgedStrategy& judged) {
+    return judged.free >= spec.headroom && (spec.fit_probability == 0 || judged.chance >= spec.fit_probability);
+  });
   std::erase_if(kept, [&](const JudgedStrategy& judged) { return !within_limits(judged, spec); });
   const bool pareto = spec.objective == SearchObjective::pareto;
   if (pareto) kept = not_dominated(kept);

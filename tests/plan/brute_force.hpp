@@ -16,6 +16,7 @@ struct JudgedStrategy {
   Strategy strategy;
   std::string layout;  // its nodes in their order, and the sizes of its groups
   double free = 0;     // the least share of a device's or host's memory that it leaves; below 0: it does not fit
+  double chance = 0;   // probability of fitting (IterationResult::fit_probability)
   double time_s = 0;
   double cost_usd = 0;
   double energy_j = 0;

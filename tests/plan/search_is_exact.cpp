@@ -152,6 +152,55 @@ TEST_CASE("a search keeps the headroom free that it is asked for, and none of wh
   CHECK(lost > 0);
 }
 
+TEST_CASE("a search holds back exactly what fits with less than the probability that it is asked for") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    std::int64_t before = each.fitting();
+    for (const double probability : {0.5, 0.9, 0.99}) {
+      CAPTURE(probability);
+      SearchSpec spec;
+      spec.space = each.space.space;
+      spec.headroom = 0;
+      spec.fit_probability = probability;
+      check_same(search(each.space.job, spec), best_of(each.all, spec));
+      spec.exhaustive = true;
+      const std::int64_t fitting = std::count_if(each.all.begin(), each.all.end(), [&](const JudgedStrategy& judged) {
+        return judged.free >= 0 && judged.chance >= probability;
+      });
+      CHECK(count(search(each.space.job, spec), "simulated") == fitting);
+      CHECK(fitting > 0);
+      CHECK(fitting <= before);
+      before = fitting;
+    }
+    CHECK(before < each.fitting());
+  }
+}
+
+TEST_CASE("where nothing fits with the probability, that of the nearest is told") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 1;
+    spec.headroom = 0;
+    double most = 0;
+    for (const JudgedStrategy& judged : each.all) most = std::max(most, judged.chance);
+    // A job whose widths are so large that nothing fits for sure.
+    Job job = each.space.job;
+    job.ranges.memory.device.platform_above_bytes = 1e12;
+    spec.fit_probability = 0.9;
+    const SearchResult none = search(job, spec);
+    CHECK(none.strategies.empty());
+    REQUIRE(none.nearest_fit_probability);
+    CHECK(*none.nearest_fit_probability > 0);
+    CHECK(*none.nearest_fit_probability < 0.9);
+    spec.fit_probability = *none.nearest_fit_probability - 1e-9;
+    // What hosts lack comes on top where they keep optimizer state.
+    if (each.space.space.offload_optimizer.size() == 1) CHECK(search(job, spec).strategies.size() == 1);
+    CHECK(most > *none.nearest_fit_probability);
+  }
+}
+
 TEST_CASE("where nothing keeps the headroom, the most that something could keep is told") {
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);

@@ -288,7 +288,9 @@ Job small_job(ModelSpec model, Cluster cluster, const std::string& framework, st
   training.global_batch = global_batch;
   training.sequence_length = model.max_sequence;
   training.framework = framework;
-  return {std::move(model), std::move(cluster), training, {}, test::framework_named(framework)};
+  Job job{std::move(model), std::move(cluster), training, {}, test::framework_named(framework)};
+  job.ranges.memory.device = {0.03, 0.05, 0.02 * kGB, 0.05 * kGB};
+  return job;
 }
 
 StrategySpace smallest_space() {

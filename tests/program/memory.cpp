@@ -74,6 +74,25 @@ TEST_CASE("gradients in less than fp32 are copied for the step, of the parameter
   CHECK(copied("pytorch-fsdp", "bf16", 3) == 0);  // the shards are fp32
 }
 
+TEST_CASE("copies of gradients that replicas reduce behind all passes are those of one bucket, or of all parameters") {
+  const auto copied = [](double bucket, bool overlap, int data) {
+    Strategy strategy;
+    strategy.data = data;
+    strategy.zero = 1;
+    strategy.overlap_grad_reduce = overlap;
+    Job job = small_job(8, 2, strategy, 16);
+    job.framework.memory.reduced_copy_bytes = 6;
+    job.framework.sharding.bucket_parameters = bucket;
+    const Accounted a(job);
+    return std::pair(step_workspace(job, a.plans[0]), a.plans[0].parameters.elements);
+  };
+  CHECK(copied(1e6, false, 16).first == doctest::Approx(6e6));
+  const auto [all, parameters] = copied(1e15, false, 16);
+  CHECK(all == doctest::Approx(6 * parameters));
+  CHECK(copied(1e6, true, 16).first < 6e6);
+  CHECK(copied(1e6, false, 1).first == copied(1e6, true, 1).first);
+}
+
 TEST_CASE("the step comes behind the passes: the larger of the two is the peak") {
   Strategy strategy;
   strategy.data = 16;

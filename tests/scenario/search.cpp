@@ -2,11 +2,15 @@
 
 #include "fixture.hpp"
 
+#include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
+#include "scenario/search_section.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace search_test {
 
@@ -205,6 +209,44 @@ TEST_CASE("the complete section reads back as the same search") {
   CHECK(read(kJob).resolved.find("recompute_layers: [all, 1..23]") != std::string::npos);
 }
 
+TEST_CASE("strategies have to fit with a probability unless a headroom or another probability is stated") {
+  const auto asked = [](const std::string& keys) {
+    const SearchSpec& spec = read(kSearch + "  top: 1\n" + keys).search.spec;
+    return std::pair(spec.headroom, spec.fit_probability);
+  };
+  CHECK(read(kJob).search.spec.fit_probability == 0.9);
+  CHECK(asked("") == std::pair(0.05, 0.9));
+  CHECK(asked("  fit_probability: 0.5\n") == std::pair(0.05, 0.5));
+  CHECK(asked("  fit_probability: 0\n") == std::pair(0.05, 0.0));
+  CHECK(asked("  headroom: 0\n") == std::pair(0.0, 0.0));
+  CHECK(asked("  headroom: 0.1\n  fit_probability: 0.8\n") == std::pair(0.1, 0.8));
+  for (const char* keys : {"", "  headroom: 0.1\n", "  fit_probability: 0.5\n"}) {
+    const SearchScenario scenario = read(kSearch + "  top: 1\n" + keys);
+    CHECK(read(scenario.resolved).resolved == scenario.resolved);
+  }
+}
+
+TEST_CASE("where nothing is known of the error of needs, the headroom stands and a stated probability is noted") {
+  SearchScenario search = read(kSearch + "  fit_probability: 0.8\n");
+  Job found = search.job;
+  found.strategy.data = 8;
+  found.strategy.pipeline = 3;
+  const ScenarioSources sources(data_folders());
+  const auto notes = [&] {
+    const std::vector<std::string> all = notes_on_keys(search, found, sources);
+    return std::count_if(all.begin(), all.end(), [](const std::string& note) {
+      return note.find("test.yaml:6:20: search.fit_probability: 0.8 changes nothing") != std::string::npos;
+    });
+  };
+  CHECK(notes() == 0);
+  search.job.ranges.memory = {};
+  CHECK(notes() == 1);
+  const Node root(search.document);
+  const SearchSection section = read_search(Mapping(root).require("search"), search.job);
+  CHECK(section.spec.fit_probability == 0);
+  CHECK(section.spec.headroom == 0.05);
+}
+
 TEST_CASE("a simulation checks the section and is not changed by it") {
   const std::string text = std::string(kSmall) + "search: {space: {tensor: [1, 2]}, rules: [\"tensor == 2\"]}\n";
   CHECK(parse(text).resolved == parse(kSmall).resolved);
@@ -229,6 +271,9 @@ TEST_CASE("what is wrong is refused at its place") {
       {"  rules: [tenser == 1]\n", {"test.yaml:6:11: search.rules[0]: ", "unknown name 'tenser'"}},
       {"  deadline_days: 0\n", {"test.yaml:6:18: search.deadline_days: ", "more than 0"}},
       {"  power_cap_w: -1\n", {"test.yaml:6:16: search.power_cap_w: "}},
+      {"  fit_probability: 1\n", {"test.yaml:6:20: search.fit_probability: ", "a number from 0 to 0.999"}},
+      {"  fit_probability: often\n", {"test.yaml:6:20: search.fit_probability: "}},
+      {"  fit_probability: -0.1\n", {"test.yaml:6:20: search.fit_probability: "}},
       {"  space: [1]\n", {"test.yaml:6:10: search.space: ", "mapping"}},
       {"  space: {tensr: [1]}\n", {"test.yaml:6:11: search.space.tensr: unknown key", "'tensor'"}},
       {"  space: {tensor: []}\n", {"test.yaml:6:19: search.space.tensor: ", "at least one value"}},

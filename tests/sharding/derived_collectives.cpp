@@ -216,6 +216,30 @@ TEST_CASE("vocabulary-parallel loss: three all-reduces of one number per token, 
   CHECK(backward.at(CollectiveKind::all_reduce).bytes == 2 * sbh(model, options, strategy));
 }
 
+TEST_CASE("logits that every tensor rank gathers: one all-gather of them, a whole softmax, and no sums over classes") {
+  const ModelSpec model = small_gpt();
+  const Strategy strategy = tensor_parallel(4, false);
+  const BlockOptions options = options_for(model, strategy);
+  const auto head_by = [&](bool gathers) {
+    return partition(with_backward(build_head_block(model, options), {}), mesh_of(strategy),
+                     axis_rules(strategy, true, gathers), {});
+  };
+  const PartitionedBlock gathered = head_by(true);
+  const PartitionedBlock divided = head_by(false);
+  const double logits = 64.0 * 2 * static_cast<double>(model.vocab);  // tokens of a microbatch x classes
+  const auto forward = count(gathered.forward);
+  REQUIRE(forward.size() == 1);
+  CHECK(forward.at(CollectiveKind::all_gather).number == 1);
+  CHECK(forward.at(CollectiveKind::all_gather).bytes == 2 * logits);
+  // Each rank takes its classes of the gradient, which it has whole; the gradient of the stream is summed as before.
+  const auto backward = count(gathered.backward);
+  REQUIRE(backward.size() == 1);
+  CHECK(backward.at(CollectiveKind::all_reduce).number == 1);
+  CHECK(backward.at(CollectiveKind::all_reduce).bytes == 2 * sbh(model, options, strategy));
+  // Of the softmax, fp32, a rank keeps all classes instead of its own.
+  CHECK(gathered.kept_bytes - divided.kept_bytes == doctest::Approx(4 * logits * 3 / 4));
+}
+
 TEST_CASE("gradients wait as partial sums over the replicas; norms also over tokens with sequence parallelism") {
   for (const bool sequence_parallel : {false, true}) {
     const PartitionedBlock layer = sharded_layer(small_gpt(), tensor_parallel(4, sequence_parallel));

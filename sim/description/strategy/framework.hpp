@@ -89,6 +89,7 @@ struct CommunicationHabits {
   bool copies_gathered = false;
   bool keeps_gathered = false;
   bool adds_before_reducing = false;
+  bool gathers_logits = false;
   std::string source;
 
   friend bool operator==(const CommunicationHabits&, const CommunicationHabits&) = default;
@@ -194,6 +195,7 @@ struct MemoryHabits {
   double optimizer_traffic_bytes = 34;
   double optimizer_traffic_bytes_fp16 = 34;
   bool frees_gradients = false;
+  double reduced_copy_bytes = 0;
   double loss_copy_bytes = 0;
   double loss_gradient_copy_bytes = 0;
   bool loss_overwrites_logits = true;

@@ -196,6 +196,10 @@ FrameworkOptionGroup communication() {
                 "gradients that several products find for one tensor are added before tensor ranks reduce them; "
                 "else each is reduced",
                 at<group, &Habits::adds_before_reducing>),
+          truth("gathers_logits",
+                "each tensor rank gathers the logits of all classes before the loss; else the loss is divided over "
+                "classes",
+                at<group, &Habits::gathers_logits>),
       }};
 }
 
@@ -415,6 +419,10 @@ FrameworkOptionGroup memory() {
                 "gradients are freed after each optimizer step, and come with the next backward pass; else their "
                 "buffers stay",
                 at<group, &Habits::frees_gradients>),
+          bytes("reduced_copy_bytes",
+                "held per parameter of one bucket (`sharding.bucket_parameters`) of gradients that replicas reduce "
+                "behind all passes, in addition to the gradients",
+                at<group, &Habits::reduced_copy_bytes>),
           bytes("loss_copy_bytes",
                 "held per logit while a loss of several kernels runs, in addition to the logits and the softmax that "
                 "it keeps",

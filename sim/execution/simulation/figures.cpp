@@ -17,6 +17,7 @@ constexpr const char* kNoPrice = "no price is known for some GPU";
 constexpr const char* kNoTraining = "the scenario says nothing of training.tokens";
 constexpr const char* kNoFacility = "the cluster says nothing of its facility";
 constexpr const char* kNoRange = "no range is known";
+constexpr const char* kNoMemoryRange = "nothing is known of the error of predicted needs";
 
 // Shorthands for the inputs of figures.
 auto member(double IterationResult::*of) {
@@ -30,6 +31,7 @@ bool has_price(const FigureInputs& in) { return in.result.priced; }
 bool has_facility(const FigureInputs& in) { return in.facility.asked; }
 bool has_memory(const FigureInputs& in) { return in.result.memory_capacity_bytes > 0; }
 bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s > 0; }
+bool has_fit_probability(const FigureInputs& in) { return in.result.fit_probability >= 0; }
 bool has_memory_range(const FigureInputs& in) { return in.result.memory_peak_high_bytes > 0; }
 
 IterationFigure figure(const char* key, const char* label, std::string meaning,
@@ -241,6 +243,12 @@ void add_fit(Figures& out) {
           [](const FigureInputs& in) { return in.result.fits ? 1.0 : 0.0; })
       .not_stored()
       .with([](IterationFigure& of) { of.truth = true; });
+  out.add(
+         "fit_probability", "probability to fit",
+         "Probability that every stage has the memory that it needs, by how far measured needs lay from predicted ones "
+         "(hw_profiles/ranges.yaml).",
+         member(&IterationResult::fit_probability))
+      .unknown(kNoMemoryRange, has_fit_probability);
   out.add("memory_headroom", "free memory",
           "Share of the fullest GPU's memory that is free; below 0: the job does not fit.",
           [](const FigureInputs& in) {

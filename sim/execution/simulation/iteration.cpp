@@ -237,6 +237,7 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
   const MemoryRange memory = memory_range(job, result);
   result.memory_peak_low_bytes = memory.low_bytes;
   result.memory_peak_high_bytes = memory.high_bytes;
+  result.fit_probability = probability_of_fit(job, result);
   return result;
 }
 

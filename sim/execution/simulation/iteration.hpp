@@ -53,6 +53,7 @@ struct IterationResult {
   double memory_peak_low_bytes = 0;        // range that measured peaks keep (Job::ranges); 0: not known
   double memory_peak_high_bytes = 0;
   double memory_capacity_bytes = 0;  // capacity of the fullest stage
+  double fit_probability = -1;       // probability that every stage has the memory it needs; below 0: not known
   int fullest_stage = 0;
   std::size_t fullest_plan = 0;  // index into `stages` of the fullest stage and class of replicas
   bool fits = false;             // true if it fits on every stage

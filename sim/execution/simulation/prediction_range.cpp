@@ -133,6 +133,18 @@ MemoryRange memory_range(const Job& job, const IterationResult& result) {
   return {platform + allocated * std::exp(-widths.below), platform + allocated * std::exp(widths.above)};
 }
 
+double probability_of_fit(const Job& job, const IterationResult& result) {
+  const DeviceMemoryWidths& widths = job.ranges.memory.device;
+  if (!widths.known()) return -1;
+  double least = 1;
+  for (const StageResult& stage : result.stages) {
+    const StageMemory& memory = stage.memory;
+    if (memory.host > memory.host_capacity) return 0;
+    least = std::min(least, fit_probability(widths, memory.peak.total(), memory.peak.platform, memory.capacity));
+  }
+  return least;
+}
+
 std::string range_text(const IterationResult& result) {
   std::string low = format_seconds(result.iteration_time_low_s);
   const std::string high = format_seconds(result.iteration_time_high_s);

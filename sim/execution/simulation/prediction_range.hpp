@@ -29,6 +29,10 @@ struct MemoryRange {
 };
 MemoryRange memory_range(const Job& job, const IterationResult& result);
 
+// Returns the probability that every stage of the iteration has the memory that it needs, as the job's widths have it:
+// that of the stage that is least likely to fit, as stages err together; 0 if hosts lack memory. Below 0: not known.
+double probability_of_fit(const Job& job, const IterationResult& result);
+
 // Returns the standard deviation of ln(measured / predicted) on nodes with this correction.
 double range_deviation(const Correction& correction, const IterationResult& result);
 

@@ -35,18 +35,18 @@ std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Prog
 namespace {
 
 MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                   std::span<const BlockMemory> of_blocks, double headroom) {
+                   std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   if (!schedule_of(job.strategy.schedule).needs_times) return {};
-  return memory_room(account_memory(job, blocks, plans, of_blocks), headroom);
+  return memory_room(account_memory(job, blocks, plans, of_blocks), limit);
 }
 
 // Scores an iteration with so many microbatches that it is not executed whole.
 std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& blocks,
                                          const std::function<bool(const IterationScore&)>& hopeless,
-                                         std::span<const BlockMemory> of_blocks, double headroom) {
+                                         std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   const Simulation simulation = simulate(job);
   IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
-                     room_of(job, blocks, simulation.plans, of_blocks, headroom)};
+                     room_of(job, blocks, simulation.plans, of_blocks, limit)};
   if (hopeless && hopeless(out)) return std::nullopt;
   return out;
 }
@@ -55,15 +55,15 @@ std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& bl
 
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks, double headroom) {
-  if (is_long_iteration(job)) return score_long(job, blocks, hopeless, of_blocks, headroom);
+                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
+  if (is_long_iteration(job)) return score_long(job, blocks, hopeless, of_blocks, limit);
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
   alone.passes_alone = true;
   const bool cut = shares_links_in_passes(job, plans);
   alone.by_class = cut;  // the sweep knows no links, so that replicas of a class do not differ
   Program program = lower(job, blocks, plans, alone);
-  const MemoryRoom room = room_of(job, blocks, plans, of_blocks, headroom);
+  const MemoryRoom room = room_of(job, blocks, plans, of_blocks, limit);
   const auto score = [&](Picoseconds time) {
     return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };

@@ -24,10 +24,10 @@ struct IterationScore {
 // Plans, lowers and executes an iteration whose blocks and bodies are known. If tasks share links, the max-plus sweep
 // runs first, with whole passes. The sweep ignores sharing, so the iteration is no shorter than its result. `hopeless`
 // returns true if an iteration of at least this score is of no interest; then nullopt is returned. `of_blocks`:
-// memory_of_blocks(job, blocks); `headroom`: the share of memory to keep free.
+// memory_of_blocks(job, blocks); `limit`: what it may use of memory.
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks, double headroom = 0);
+                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit = {});
 
 // Returns the energy of all GPUs in an iteration of this time: each GPU draws its blocked power throughout, and in
 // addition the power that its tasks draw above it (arXiv 2312.06902, eq. 3).

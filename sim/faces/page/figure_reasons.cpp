@@ -150,6 +150,7 @@ class FigureReasons {
     add("memory_headroom",
         fmt::format("1 - {} / {}", format_bytes(memory.peak.total()), format_bytes(memory.capacity)));
     add("fits", "");
+    add("fit_probability", "", {kMemorySection});
   }
 
   void add_energy() {

@@ -125,6 +125,7 @@ class Explainer {
   Section sum_section() const;
   Section range_section() const;
   void add_memory_parts(Table& table);
+  void add_fit_probability(Table& table);
   bool is_first_of_shape(int stage) const;
   std::string shape_text(int stage) const;
   static void add_blocks(Table& table, const Job& job, const ShardedBlocks& blocks, const std::string& where);
@@ -548,9 +549,31 @@ void Explainer::add_blocks(Table& table, const Job& job, const ShardedBlocks& bl
   table.add({"passed between stages" + where, streams_text(blocks), ""});
 }
 
+// Adds how the probability to fit comes about: the errors that it allows for, and what the fullest stage then needs.
+void Explainer::add_fit_probability(Table& table) {
+  const DeviceMemoryWidths& widths = job_.ranges.memory.device;
+  const double probability = simulation_.result.fit_probability;
+  if (probability < 0) return;
+  constexpr double kUnlucky = 0.9;
+  const StageMemory& memory = simulation_.result.stages[simulation_.result.fullest_plan].memory;
+  const double platform = memory.peak.platform;
+  const double rest = memory.peak.total() - platform;
+  const MemoryLimit limit = limit_of_probability(widths, kUnlucky);
+  const auto need = [&](double factor, double bytes) { return platform + bytes + factor * rest; };
+  table.add({"probability to fit", format_percent(probability), "ranges.yaml, memory.device"});
+  table.add({"need of the fullest stage, 1 of 10 processes exceeds it",
+             format_bytes(need(limit.factor, limit.spare_bytes)),
+             fmt::format("platform + {}, all else x {:.3g}", format_bytes(limit.spare_bytes), limit.factor)});
+  table.add({"need of the fullest stage, 9 of 10 processes exceed it",
+             format_bytes(need(std::exp(-widths.below), -widths.platform_below_bytes)),
+             fmt::format("platform - {}, all else x {:.3g}", format_bytes(widths.platform_below_bytes),
+                         std::exp(-widths.below))});
+}
+
 Section Explainer::memory_section() {
   Table table("|>|");
   add_memory_parts(table);
+  add_fit_probability(table);
   const Framework& framework = job_.framework;
   const std::string source = sources_.cite(framework.memory.source);
   table.add({"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});

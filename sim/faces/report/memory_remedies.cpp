@@ -157,13 +157,13 @@ struct Need {
   double beyond() const { return bytes - capacity; }
 };
 
-Need need_of(const std::vector<StageMemory>& stages, double headroom) {
+Need need_of(const std::vector<StageMemory>& stages, const MemoryLimit& limit) {
   Need most;
   bool first = true;
   most.fits = true;
   for (const StageMemory& stage : stages) {
-    const Need of_device{stage.peak.total(), usable_bytes(stage.capacity, headroom), false, false};
-    const Need of_host{stage.host, usable_bytes(stage.host_capacity, headroom), true, false};
+    const Need of_device{stage.peak.total(), limit.of_device(stage.capacity, stage.peak.platform), false, false};
+    const Need of_host{stage.host, limit.of_host(stage.host_capacity), true, false};
     for (const Need& need : {of_device, of_host}) {
       if (need.of_host && need.bytes == 0) continue;
       const bool fits = most.fits && need.beyond() <= 0;
@@ -176,13 +176,13 @@ Need need_of(const std::vector<StageMemory>& stages, double headroom) {
 }
 
 // Returns the need of a job; nullopt if the job cannot run for reasons other than memory.
-std::optional<Need> need_of(const Job& job, double headroom) {
+std::optional<Need> need_of(const Job& job, const MemoryLimit& limit) {
   static const Document nothing = Document::from_text("{}", "a change that is tried");
   try {
     check_cancelled();
     check_job(nothing, job);
     const ShardedBlocks blocks = shard_blocks(job);
-    return need_of(account_memory(job, blocks, plan_stages(job, blocks)), headroom);
+    return need_of(account_memory(job, blocks, plan_stages(job, blocks)), limit);
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -206,7 +206,7 @@ struct Tried {
 };
 
 // Tries each change of each ladder.
-std::vector<std::vector<Tried>> tried(const Job& job, const std::vector<Ladder>& all, double headroom) {
+std::vector<std::vector<Tried>> tried(const Job& job, const std::vector<Ladder>& all, const MemoryLimit& limit) {
   std::vector<std::vector<Tried>> out(all.size());
   std::vector<Tried*> flat;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -218,7 +218,7 @@ std::vector<std::vector<Tried>> tried(const Job& job, const std::vector<Ladder>&
   for (std::vector<Tried>& ladder : out) {
     for (Tried& each : ladder) flat.push_back(&each);
   }
-  parallel_for(flat.size(), [&](std::size_t i) { flat[i]->need = need_of(flat[i]->job, headroom); });
+  parallel_for(flat.size(), [&](std::size_t i) { flat[i]->need = need_of(flat[i]->job, limit); });
   return out;
 }
 
@@ -253,14 +253,14 @@ std::vector<std::string> times_of(const std::vector<const Tried*>& fitting, doub
 
 // Applies changes one after the other, at most one of each ladder: the first that fits, or the change that then needs
 // least.
-Tried combined(Tried from, bool only_groups, double headroom) {
+Tried combined(Tried from, bool only_groups, const MemoryLimit& limit) {
   std::vector<bool> used(ladders(from.job, false).size(), false);
   while (!from.fits()) {
     std::vector<Ladder> all = ladders(from.job, from.need && from.need->of_host);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (used[i] || (only_groups && i + 3 < all.size())) all[i].clear();
     }
-    const std::vector<std::vector<Tried>> results = tried(from.job, all, headroom);
+    const std::vector<std::vector<Tried>> results = tried(from.job, all, limit);
     std::optional<std::size_t> chosen;
     const Tried* best = nullptr;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -291,7 +291,7 @@ std::optional<Cluster> enlarged(const Cluster& cluster, int times) {
 
 // Returns the multiple of the cluster's nodes on which the same changes, and larger groups, fit, if nothing fits on the
 // cluster.
-std::string more_gpus(const Strategy& stated, const Tried& frugal, double headroom) {
+std::string more_gpus(const Strategy& stated, const Tried& frugal, const MemoryLimit& limit) {
   const int gpus = frugal.job.cluster.gpus();
   if (!frugal.job.strategy.stages.empty() || frugal.job.part) return {};
   bool any_runs = false;
@@ -302,8 +302,8 @@ std::string more_gpus(const Strategy& stated, const Tried& frugal, double headro
     larger.job.cluster = *cluster;
     larger.job.strategy.data *= times;
     if (!larger.job.strategy.replica_microbatches.empty()) larger.job.strategy.replica_microbatches.clear();
-    larger.need = need_of(larger.job, headroom);
-    larger = combined(std::move(larger), true, headroom);
+    larger.need = need_of(larger.job, limit);
+    larger = combined(std::move(larger), true, limit);
     any_runs = any_runs || larger.need;
     if (!larger.fits()) continue;
     return fmt::format("{} GPUs would do ({} times the nodes), with {}: {}", gpus * times, times,
@@ -328,10 +328,11 @@ std::string listed(const Strategy& stated, const std::vector<const Tried*>& of, 
 std::string memory_remedies(const Job& job, const IterationResult& result) {
   std::vector<StageMemory> stages;
   for (const StageResult& stage : result.stages) stages.push_back(stage.memory);
-  const Need base = need_of(stages, 0);
+  const MemoryLimit all_of_it;
+  const Need base = need_of(stages, all_of_it);
   std::vector<const Tried*> fitting;
   std::vector<const Tried*> helping;
-  const std::vector<std::vector<Tried>> alone = tried(job, ladders(job, base.of_host), 0);
+  const std::vector<std::vector<Tried>> alone = tried(job, ladders(job, base.of_host), all_of_it);
   for (const std::vector<Tried>& ladder : alone) {
     const Tried* const best = best_of(ladder, base);
     if (best != nullptr) (best->fits() ? fitting : helping).push_back(best);
@@ -345,28 +346,28 @@ std::string memory_remedies(const Job& job, const IterationResult& result) {
                    [](const Tried* a, const Tried* b) { return a->need->beyond() < b->need->beyond(); });
   std::string out = helping.empty() ? "no change of the strategy that was tried needs less"
                                     : "none of these is enough alone:" + listed(job.strategy, helping, {});
-  const Tried all = combined({job, base}, false, 0);
+  const Tried all = combined({job, base}, false, all_of_it);
   if (all.fits()) {
     const std::vector<const Tried*> only = {&all};
     return out + "\n  together these are:" + listed(job.strategy, only, times_of(only, result.iteration_time_s));
   }
   if (all.job.strategy != job.strategy)
     out += fmt::format("\n  nor together: {} on {} GPUs", text_of(*all.need), job.cluster.gpus());
-  const std::string more = more_gpus(job.strategy, all, 0);
+  const std::string more = more_gpus(job.strategy, all, all_of_it);
   return more.empty() ? out : out + "\n  " + more;
 }
 
 std::string memory_advice(const SearchScenario& search) {
-  const double headroom = search.search.spec.headroom;
+  const MemoryLimit limit = memory_limit(search.job, search.search.spec);
   Tried plain{search.job, {}};
   Strategy& strategy = plain.job.strategy;
   strategy = search.search.spec.space.others;
   strategy.stages.clear();
   strategy.data = std::max(1, search.job.cluster.gpus() / strategy.team() / strategy.pipeline);
-  plain.need = need_of(plain.job, headroom);
+  plain.need = need_of(plain.job, limit);
   const Strategy stated = strategy;
-  const Tried all = combined(std::move(plain), false, headroom);
-  if (!all.fits()) return more_gpus(stated, all, headroom);
+  const Tried all = combined(std::move(plain), false, limit);
+  if (!all.fits()) return more_gpus(stated, all, limit);
   return fmt::format("outside this space, {} fits: {}", changes_text(stated, all.job.strategy), text_of(*all.need));
 }
 

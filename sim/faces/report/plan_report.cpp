@@ -5,6 +5,7 @@
 #include "report/job_text.hpp"
 #include "report/memory_remedies.hpp"
 #include "report/search_report.hpp"
+#include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,6 @@ std::string submesh_text(const alpa::Submesh& submesh) {
 std::string headline(const PlanReport& report) {
   const Job& job = report.scenario.job;
   const PlannerOutcome& outcome = report.outcome;
-  const double headroom = report.scenario.search.spec.headroom;
   Table table("|", 0);
   table.add({"scenario", report.scenario.name});
   table.add({"model", model_text(job.model)});
@@ -52,8 +52,7 @@ std::string headline(const PlanReport& report) {
   table.add(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
   table.add({"planner", fmt::format("Alpa, {}", name_of(report.levels))});
-  table.add({"memory", headroom > 0 ? format_percent(headroom) + " of every memory stays free"
-                                    : std::string("all of it may be used")});
+  table.add({"memory", memory_limit_text(report.scenario.search.spec)});
   table.add({"planned", fmt::format("in {}: {} integer programs, {} partitions, {} strategies executed",
                                     format_seconds(outcome.total_s), outcome.effort.programs, outcome.effort.partitions,
                                     outcome.executed)});

@@ -35,6 +35,8 @@ std::string_view meaning_of(std::string_view step) {
   return found == kMeanings.end() ? std::string_view() : found->meaning;
 }
 
+constexpr double kWorthAChance = 0.05;  // least probability of fitting at which a run is worth a trial
+
 std::int64_t left_after(const SearchReport& report, std::string_view step) {
   const auto found = std::find_if(report.outcome.funnel.begin(), report.outcome.funnel.end(),
                                   [&](const FunnelStep& of) { return of.name == step; });
@@ -71,13 +73,26 @@ std::string least_text(const SearchReport& report) {
   return fmt::format("; {} needs {} at least", measure.of, measure.text(*least));
 }
 
+// Returns what the nearest of the strategies lacks that need too much memory.
+std::string nearest_text(const SearchReport& report) {
+  const SearchOutcome& outcome = report.outcome;
+  std::string out = fmt::format("the nearest lacks {} on its fullest stage", format_bytes(outcome.min_shortage_bytes));
+  if (outcome.nearest_fit_probability) {
+    out += fmt::format(" and fits with a probability of {}", format_percent(*outcome.nearest_fit_probability));
+  }
+  return out;
+}
+
 std::string shortage_text(const SearchReport& report) {
   if (report.outcome.min_shortage_bytes <= 0) return {};
-  const double headroom = report.scenario.search.spec.headroom;
-  const std::string kept =
-      headroom > 0 ? fmt::format(", where {} of every memory stays free", format_percent(headroom)) : std::string();
-  return fmt::format("{}; the nearest lacks {} on its fullest stage", kept,
-                     format_bytes(report.outcome.min_shortage_bytes));
+  const SearchSpec& spec = report.scenario.search.spec;
+  std::string kept;
+  if (spec.fit_probability > 0) {
+    kept = fmt::format(" with a probability of {} or more", format_percent(spec.fit_probability));
+  } else if (spec.headroom > 0) {
+    kept = fmt::format(", where {} of every memory stays free", format_percent(spec.headroom));
+  }
+  return fmt::format("{}; {}", kept, nearest_text(report));
 }
 
 // Returns the headroom that fits, rounded down.
@@ -86,14 +101,43 @@ std::string fitting_headroom_text(double headroom) {
   return fmt::format("it fits with search.headroom: {}", std::floor(headroom * parts) / parts);
 }
 
+// Returns the probability to ask for so that the nearest strategy is found, rounded down.
+std::string fitting_probability_text(double probability) {
+  constexpr double parts = 1000;
+  return fmt::format("it is found with search.fit_probability: {}", std::floor(probability * parts) / parts);
+}
+
 std::string memory_hint(const SearchReport& report) {
   const std::string remedies = memory_advice(report.scenario);
-  const std::optional<double> fits = report.outcome.headroom_that_fits;
-  if (!fits) return remedies;
-  return fitting_headroom_text(*fits) + (remedies.empty() ? "" : "; or " + remedies);
+  const std::optional<double> headroom = report.outcome.headroom_that_fits;
+  const std::optional<double> probability = report.outcome.nearest_fit_probability;
+  std::string nearest;
+  if (report.scenario.search.spec.fit_probability == 0) {
+    if (headroom) nearest = fitting_headroom_text(*headroom);
+  } else if (probability && *probability >= kWorthAChance) {
+    nearest = fitting_probability_text(*probability);
+  }
+  if (nearest.empty()) return remedies;
+  return nearest + (remedies.empty() ? "" : "; or " + remedies);
 }
 
 }  // namespace
+
+std::string memory_limit_text(const SearchSpec& spec) {
+  std::string out;
+  if (spec.headroom > 0) out = format_percent(spec.headroom) + " of every memory stays free";
+  if (spec.fit_probability > 0) {
+    out += fmt::format("{}strategies fit with a probability of {} or more", out.empty() ? "" : ", ",
+                       format_percent(spec.fit_probability));
+  }
+  return out.empty() ? "all of it may be used" : out;
+}
+
+std::string held_back_text(const SearchReport& report) {
+  const std::int64_t held = left_after(report, "after rules") - left_after(report, "after memory");
+  if (report.outcome.min_shortage_bytes <= 0 || report.scenario.search.spec.fit_probability <= 0) return {};
+  return fmt::format("{} strategies for want of memory; {}", held, nearest_text(report));
+}
 
 Table funnel_table(const SearchReport& report) {
   Table table("strategies:name | >left:count | >share | >CPU time:time_s |");

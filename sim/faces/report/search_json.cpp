@@ -77,6 +77,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
                    {"budget_usd", limit_json(search.budget_usd)},
                    {"power_cap_w", limit_json(search.spec.power_cap_w)}};
   out["headroom"] = search.spec.headroom;
+  out["fit_probability"] = search.spec.fit_probability;
   out["tolerance"] = search.spec.tolerance;
   Json& strategies = out["strategies"] = Json::array();
   const SearchMeasure measure = measure_of(search.spec.objective);
@@ -93,6 +94,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
     left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});
   }
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
+  out["nearest_fit_probability"] = json_or_null(report.outcome.nearest_fit_probability);
   out["headroom_that_fits"] = json_or_null(report.outcome.headroom_that_fits);
   out["notes"] = report.notes;
   out["search_time_s"] = report.outcome.search_time_s;

@@ -20,6 +20,12 @@ std::string search_comparison_text(const SearchReport& report);
 // Returns a Pareto set with its ends and its knee.
 std::string pareto_text(const SearchReport& report);
 
+// Returns what strategies have to leave of memory: "strategies fit with a probability of 90 % or more".
+std::string memory_limit_text(const SearchSpec& spec);
+// Returns how many strategies were held back for memory, and the nearest miss; "" if none was, or a probability was not
+// asked for.
+std::string held_back_text(const SearchReport& report);
+
 // Returns the number of strategies that each step of the search left, and the meaning of the steps.
 Table funnel_table(const SearchReport& report);
 std::string funnel_text(const SearchReport& report);

@@ -59,8 +59,8 @@ std::string headline(const SearchReport& report) {
   table.add(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
   table.add({"wanted", objective_text(report.scenario.search)});
-  table.add({"memory", spec.headroom > 0 ? format_percent(spec.headroom) + " of every memory stays free"
-                                         : std::string("all of it may be used")});
+  table.add({"memory", memory_limit_text(spec)});
+  if (const std::string held = held_back_text(report); !held.empty()) table.add({"held back", held});
   table.add({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
                                      format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
   const std::string unpriced = job.cluster.missing_prices();

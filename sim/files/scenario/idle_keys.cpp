@@ -196,6 +196,21 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
   return notes;
 }
 
+namespace {
+
+// Adds a note if a probability of fitting is asked for and nothing is known to tell it by.
+void add_note_on_probability(const SearchScenario& search, std::vector<std::string>& notes) {
+  const Value* const section = search.document.root().find("search");
+  const Value* const stated = section == nullptr ? nullptr : section->find("fit_probability");
+  if (stated == nullptr || stated->scalar == "0" || search.job.ranges.memory.device.known()) return;
+  notes.push_back(fmt::format(
+      "{}: search.fit_probability: {} changes nothing: nothing is known of the error of predicted needs (ranges.yaml), "
+      "and search.headroom stands",
+      stated->where.text(), stated->scalar));
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
   const Scenario best = as_scenario(search, found, sources);
   const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
@@ -216,6 +231,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) notes.push_back(note_on(as_stated[i]));
   }
+  add_note_on_probability(search, notes);
   return notes;
 }
 

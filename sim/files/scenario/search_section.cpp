@@ -28,6 +28,7 @@ constexpr int kMaxUnevenLayers = 1000;
 constexpr double kMaxDays = 1e6;
 constexpr double kMaxUsd = 1e15;
 constexpr double kMaxWatts = 1e12;
+constexpr double kMostFitProbability = 0.999;
 
 // Returns the powers of two up to the largest number of nodes of a type, and that number.
 std::vector<int> usual_counts(const Cluster& cluster) {
@@ -146,6 +147,10 @@ const FieldTable<SearchSection, Job>& search_fields() {
             if (of.spec.headroom == 1) node.fail("expected less than 1", "0.05 keeps 5 % of every memory free");
           },
           [](const S& of) { return scalar_value(of.spec.headroom); }),
+      F(
+          "fit_probability",
+          [](const Node& node, S& of, const Job&) { of.spec.fit_probability = node.as_number(0, kMostFitProbability); },
+          [](const S& of) { return scalar_value(of.spec.fit_probability); }),
       F("tolerance", [](auto& of) -> auto& { return of.spec.tolerance; }, {0, 1}),
       F(
           "space", [](const Node& node, S& of, const Job&) { read_space(node, of.spec.space); },
@@ -193,8 +198,11 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   SearchSpec& spec = search.spec;
   spec.space = default_space(job.model, job.training, job.framework);
   if (!can_offload_optimizer(job.cluster)) spec.space.offload_optimizer = {0};
+  const bool states_headroom = section && section->is_mapping() && section->value().find("headroom") != nullptr;
+  spec.fit_probability = states_headroom || !job.ranges.memory.device.known() ? 0 : kDefaultFitProbability;
   if (!section) return search;
   search = search_fields().read(*section, std::move(search), job);
+  if (!job.ranges.memory.device.known()) spec.fit_probability = 0;  // nothing to tell it by: the headroom stands
   if (spec.any_count && spec.node_counts.empty()) spec.node_counts = usual_counts(job.cluster);
   const TrainingSpec& training = job.training;
   const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);

@@ -8,6 +8,9 @@
 
 namespace mirfak {
 
+// Least probability of fitting in memory that a search asks for, unless the scenario says something else.
+inline constexpr double kDefaultFitProbability = 0.9;
+
 // The `search` section of a scenario (README.md of this folder: every key), completed with defaults.
 struct SearchSection {
   SearchSpec spec;

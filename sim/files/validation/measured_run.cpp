@@ -79,6 +79,7 @@ MeasuredRun measured_run(const RunReading& reading) {
   run.precision =
       reading.cell("dtype").empty() ? reading.text("training.precision").value_or("") : reading.cell("dtype");
   run.sizes = sizes_of(reading);
+  run.group = reading.cell("group");
   run.gpus = reading.whole_number("gpus");
   run.global_batch = reading.whole_number("training.global_batch");
   run.seconds = measured_seconds(reading);

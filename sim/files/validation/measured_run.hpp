@@ -15,6 +15,7 @@ struct MeasuredRun {
   std::string tier;  // A: complete, B: something inferred, C: something missing; empty: not graded
   std::string source, model, gpu, precision;  // the table's words
   std::string sizes;                          // sizes of the layout above 1: "tp8 pp4 mb2"
+  std::string group;  // column `group`: rows with the same word differ in their layout alone; empty: none
   std::optional<std::int64_t> gpus, global_batch;
 
   std::optional<double> seconds;          // measured seconds of one iteration

@@ -77,7 +77,8 @@ MemoryWidths fit_memory(const std::vector<TableOfRuns>& tables, const TableOfRun
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
   return {fit_quantile(below, quantile, largest_widths()).front(),
-          fit_quantile(above, quantile, largest_widths()).front()};
+          fit_quantile(above, quantile, largest_widths()).front(),
+          {}};
 }
 
 LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) {

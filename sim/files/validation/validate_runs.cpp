@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "scenario/scenario_sources.hpp"
+#include "scenario/search_section.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/time_factors.hpp"
@@ -68,6 +69,8 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   complete(run.run, simulation.job);
   run.seconds.predicted = simulation.result.iteration_time_s;
   run.fits = simulation.result.fits;
+  const double probability = simulation.result.fit_probability;
+  run.held_back = !run.fits || (probability >= 0 && probability < kDefaultFitProbability);
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
   const std::vector<StageResult>& stages = simulation.result.stages;
   const double workspaces = simulation.job.framework.memory.workspace_bytes;

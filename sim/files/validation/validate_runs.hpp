@@ -26,6 +26,7 @@ struct ValidatedRun {
   std::optional<double> left_out_s;  // predicted by the constants of sources other than its table, if they differ
   PredictedPair allocated_bytes;     // measured: 0 if the row does not state it
   bool fits = false;                 // fits in memory, as predicted
+  bool held_back = false;            // a search holds it back, as it may not fit (search.fit_probability)
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};

@@ -26,6 +26,18 @@ std::string outcomes(const std::vector<ValidationTable>& tables) {
       all.outcomes() > 0 ? 100.0 * all.right_outcomes() / all.outcomes() : 100.0);
 }
 
+// Returns the section on groups of layouts; "" if there are none.
+std::string choices(std::vector<ValidationTable> tables, const std::vector<ValidationTable>& first_contacts) {
+  tables.insert(tables.end(), first_contacts.begin(), first_contacts.end());
+  const Table table = choices_table(tables, "AB", ReportForm::file);
+  if (table.empty()) return {};
+  return "\n## Choices among layouts\n\nGroups of measured layouts of one model on one cluster. Regret: how much "
+         "slower than the best measured layout is the one that is predicted to be fastest of those that ran; "
+         "\"of three\": the best measured of the three that are predicted to be fastest. The choice is the fastest "
+         "of all candidates that a search does not hold back for memory, runs that ran out of memory among them.\n\n" +
+         table.markdown();
+}
+
 std::string skipped(const std::vector<ValidationTable>& tables) {
   std::map<std::pair<std::string, std::string>, int> reasons;  // number of rows by table and reason
   for (const ValidationTable& table : tables) {
@@ -91,6 +103,7 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
       plots.scatter);
   out += ranges(tables, plots.reliability);
   out += first_contact_section(findings, first_contacts);
+  out += choices(tables, first_contacts);
   out += "\n## Peak memory that the framework allocated\n\n" + memory_table(tables, "AB", ReportForm::file).markdown() +
          "\n" + outcomes(tables);
   out +=

@@ -127,6 +127,23 @@ Json skipped_json(const std::string& table, const ValidatedRun& run) {
   return out;
 }
 
+// Returns means and sums over groups of layouts.
+Json choices_json(const LayoutChoices& all) {
+  return {{"groups", all.groups},
+          {"timed", all.timed},
+          {"spearman", json_or_null(all.correlation)},
+          {"regret", json_or_null(all.regret)},
+          {"regret_of_three", json_or_null(all.regret_of_three)},
+          {"choices", all.choices},
+          {"choices_ran", all.choices_ran},
+          {"regret_of_choice", json_or_null(all.regret_of_choice)},
+          {"failed", all.failed},
+          {"failed_predicted_to_fit", all.failed_fitting},
+          {"failed_not_held_back", all.failed_admitted},
+          {"ran_predicted_not_to_fit", all.ran_too_large},
+          {"ran_held_back", all.ran_held_back}};
+}
+
 }  // namespace
 
 std::string ranges_text(const LeftOutRanges& left_out) {
@@ -164,6 +181,7 @@ std::string what_ran(const MeasuredRun& run) {
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
   return scores_table(tables, tiers, ReportForm::terminal).text() +
          after_a_line(memory_table(tables, tiers, ReportForm::terminal)) + outcomes_text(tables, tiers) +
+         after_a_line(choices_table(tables, tiers, ReportForm::terminal)) +
          after_a_line(worst_table(tables, tiers, static_cast<std::size_t>(worst), ReportForm::terminal)) +
          skipped_text(all_runs(tables), tiers);
 }
@@ -192,6 +210,10 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
     }
   }
   out["tables"] = std::move(of_tables);
+  if (const std::vector<LayoutChoice> groups = choices_of(tables, tiers); !groups.empty()) {
+    out["choices"] = choices_json(all_choices(groups));
+    out["groups"] = choices_table(tables, tiers, ReportForm::terminal).json();
+  }
   out["rows"] = std::move(rows);
   out["skipped_rows"] = std::move(skipped);
   out["untimed_rows"] = std::move(untimed);

@@ -33,7 +33,8 @@ std::string memory_ranges_text(const LeftOutRanges& left_out);  // ranges of pea
 std::string own_runs_text(const OwnRunsScore& score);
 
 // Returns JSON with the keys rows (line, table, model, tier, predicted, measured, error, fits, ...), n,
-// skipped, mape, median_ape, p90_ape, spearman, tables (the same keys for each table), skipped_rows.
+// skipped, mape, median_ape, p90_ape, spearman, tables (the same keys for each table), skipped_rows; with groups of
+// layouts choices (means and sums over groups) and groups (see LayoutChoice).
 nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers);
 
 // Returns a row per run as CSV: place, what ran, predicted, measured, error, reason.

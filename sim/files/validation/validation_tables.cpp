@@ -75,6 +75,40 @@ Table scores_table(const std::vector<ValidationTable>& tables, const std::string
   return out;
 }
 
+std::vector<LayoutChoice> choices_of(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  std::vector<LayoutChoice> out;
+  for (const ValidationTable& table : tables) {
+    for (LayoutChoice& group : layout_choices(table.name, table.runs, tiers)) out.push_back(std::move(group));
+  }
+  return out;
+}
+
+Table choices_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form) {
+  Table out(
+      "layouts of:group | -:table | >timed:timed | >Spearman:spearman | >regret:regret | >of three:regret_of_three"
+      " | choice:choice_ran | >its regret:regret_of_choice | >failed:failed | >predicted to fit:failed_predicted_to_fit"
+      " | >not held back:failed_not_held_back | >ran, predicted not to fit:ran_predicted_not_to_fit"
+      " | >held back:ran_held_back");
+  const std::vector<LayoutChoice> groups = choices_of(tables, tiers);
+  if (groups.empty()) return out;
+  const auto choice = [](const std::optional<bool>& ran) {
+    if (!ran) return Cell("all held back", std::monostate());
+    return Cell(*ran ? "ran" : "out of memory", *ran);
+  };
+  for (const LayoutChoice& of : groups) {
+    out.add({of.group, of.table, of.timed, as_number(of.correlation), in_percent(of.regret),
+             in_percent(of.regret_of_three), choice(of.choice_ran), in_percent(of.regret_of_choice), of.failed,
+             of.failed_fitting, of.failed_admitted, of.ran_too_large, of.ran_held_back});
+  }
+  const LayoutChoices all = all_choices(groups);
+  out.add({sum_name(fmt::format("all {} groups", all.groups), form), "", all.timed, as_number(all.correlation),
+           in_percent(all.regret), in_percent(all.regret_of_three),
+           words(fmt::format("{} of {} ran", all.choices_ran, all.choices)), in_percent(all.regret_of_choice),
+           all.failed, all.failed_fitting, all.failed_admitted, all.ran_too_large, all.ran_held_back},
+          Readers::people);
+  return out;
+}
+
 Table memory_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form) {
   const bool file = form == ReportForm::file;
   Table out(fmt::format("{} | >{} | >MAPE | >median | >p90 | >{}", file ? "table" : "memory",

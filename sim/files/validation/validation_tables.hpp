@@ -2,6 +2,7 @@
 
 #include "base/section.hpp"
 #include "validation/findings.hpp"
+#include "validation/layout_choices.hpp"
 #include "validation/validation_report.hpp"
 
 #include <string>
@@ -15,12 +16,19 @@ enum class ReportForm { terminal, file };
 // Returns a row of scores per table, and rows of means. `tiers`: the graded rows that count (see score()).
 Table scores_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
 
+// Judges the groups of all tables (layout_choices.hpp).
+std::vector<LayoutChoice> choices_of(const std::vector<ValidationTable>& tables, const std::string& tiers);
+
 // Returns the errors of the memory that the framework allocated, a row per table that states it.
 Table memory_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
 
 // Returns the rows with the largest errors. `findings`: the reasons, which a file has.
 Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
                   ReportForm form, const Findings& findings = {});
+
+// Returns how well predictions choose among the layouts of each group (layout_choices.hpp), and a row of means and
+// sums; empty without groups.
+Table choices_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
 
 // Returns the errors that tables had at first contact, with today's errors where `today` has the table.
 Table first_contact_table(const Findings& findings, const std::vector<ValidationTable>& today);

@@ -51,6 +51,20 @@ FactorSpread read_spread(const Node& section) {
   return out;
 }
 
+DeviceMemoryWidths read_device_memory(const Node& section) {
+  constexpr double kSmallest = 1e-4;
+  constexpr double kMostBytes = 1e12;
+  Mapping in(section);
+  in.require("source").as_string();
+  DeviceMemoryWidths out;
+  out.below = in.require("below").as_number(kSmallest, kWidest);
+  out.above = in.require("above").as_number(kSmallest, kWidest);
+  out.platform_below_bytes = in.require("platform_below_bytes").as_number(0, kMostBytes);
+  out.platform_above_bytes = in.require("platform_above_bytes").as_number(0, kMostBytes);
+  in.finish();
+  return out;
+}
+
 MeasuredSoftware read_measured(const Node& section) {
   constexpr std::int64_t kMostSources = 10'000;
   MeasuredSoftware out;
@@ -91,6 +105,7 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     of.ignore("left_out");  // for people
     out.memory.below = of.require("below").as_number(0, kWidest);
     out.memory.above = of.require("above").as_number(0, kWidest);
+    if (const std::optional<Node> device = of.find("device")) out.memory.device = read_device_memory(*device);
     of.finish();
   }
   if (const std::optional<Node> measured = root.find("measured")) {

@@ -373,7 +373,8 @@ class BlockSharder {
       : job_(job),
         options_(block_options(job)),
         mesh_(mesh_of(job.strategy)),
-        layer_rules_(axis_rules(job.strategy, job.framework.communication.scatters_in_pieces)),
+        layer_rules_(axis_rules(job.strategy, job.framework.communication.scatters_in_pieces,
+                                job.framework.communication.gathers_logits)),
         end_rules_(layer_rules_),
         backward_(backward_options(job)),
         quantization_(quantization_of(job)) {

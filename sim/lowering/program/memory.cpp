@@ -218,16 +218,27 @@ std::span<const MemoryPart> memory_parts() {
   return parts;
 }
 
-void MemoryRoom::add(double needed, double capacity, double headroom) {
-  shortage = std::max(shortage, needed - usable_bytes(capacity, headroom));
-  if (needed > 0) free = std::min(free, 1 - needed / capacity);  // without memory: minus infinity
+void MemoryRoom::add(const Fullest& memory, double usable) {
+  if (memory.needed - usable > shortage) {
+    shortage = memory.needed - usable;
+    fullest = memory;
+  }
+  if (memory.needed > 0) free = std::min(free, 1 - memory.needed / memory.capacity);  // without memory: minus infinity
 }
 
-MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom) {
+void MemoryRoom::add_device(double needed, double platform, double capacity, const MemoryLimit& limit) {
+  add({needed, platform, capacity, false}, limit.of_device(capacity, platform));
+}
+
+void MemoryRoom::add_host(double needed, double capacity, const MemoryLimit& limit) {
+  add({needed, 0, capacity, true}, limit.of_host(capacity));
+}
+
+MemoryRoom memory_room(std::span<const StageMemory> stages, const MemoryLimit& limit) {
   MemoryRoom room;
   for (const StageMemory& stage : stages) {
-    room.add(stage.peak.total(), stage.capacity, headroom);
-    room.add(stage.host, stage.host_capacity, headroom);
+    room.add_device(stage.peak.total(), stage.peak.platform, stage.capacity, limit);
+    room.add_host(stage.host, stage.host_capacity, limit);
   }
   return room;
 }

@@ -2,6 +2,7 @@
 
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
+#include "program/memory_limit.hpp"
 #include "program/stage_plan.hpp"
 
 #include <array>
@@ -50,17 +51,27 @@ struct StageMemory {
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
-// Bytes of a memory of `capacity` bytes that may be used if a share of it, the headroom, is kept free.
-inline double usable_bytes(double capacity, double headroom) { return capacity * (1 - headroom); }
-
 // Room that some stages leave in the memories of their devices and hosts.
 struct MemoryRoom {
   double shortage = -std::numeric_limits<double>::infinity();  // most bytes beyond the usable ones; 0 or less: all fits
   double free = 1;  // smallest share of a memory that stays free; below 0: it does not fit without headroom either
+  // The device or host with this shortage; a platform is only of devices.
+  struct Fullest {
+    double needed = 0;
+    double platform = 0;
+    double capacity = 0;
+    bool of_host = false;
+  };
+  Fullest fullest;
 
-  void add(double needed, double capacity, double headroom);
+  // `platform`: the bytes among those needed that software takes whatever the model.
+  void add_device(double needed, double platform, double capacity, const MemoryLimit& limit);
+  void add_host(double needed, double capacity, const MemoryLimit& limit);
+
+ private:
+  void add(const Fullest& memory, double usable);
 };
-MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom);
+MemoryRoom memory_room(std::span<const StageMemory> stages, const MemoryLimit& limit);
 
 // Walks each stage's passes in order. A forward pass adds the bytes that its chunk keeps; a backward pass frees them,
 // except for those that the half for gradients of weights still needs where the pass is split. A running pass needs its

@@ -92,10 +92,25 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   return use;
 }
 
+namespace {
+
+// Bytes of the copies of one bucket that replicas reduce behind all passes.
+double reduced_copies(const Job& job, const StageContents& stage) {
+  const Framework& framework = job.framework;
+  const bool reduced = job.strategy.data > 1 && !job.strategy.overlap_grad_reduce;
+  if (!reduced) return 0;
+  return framework.memory.reduced_copy_bytes *
+         std::min(framework.sharding.bucket_parameters, stage.parameters.elements);
+}
+
+}  // namespace
+
 double step_workspace(const Job& job, const StageContents& stage) {
   const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter;
-  if (!copied || job.training.optimizer == Optimizer::none) return 0;
-  return (1 - job.strategy.offload_optimizer) * shard_of(job, stage.parameters.held()) * kMasterBytes;
+  const double reduced = reduced_copies(job, stage);
+  if (!copied || job.training.optimizer == Optimizer::none) return reduced;
+  return std::max(reduced,
+                  (1 - job.strategy.offload_optimizer) * shard_of(job, stage.parameters.held()) * kMasterBytes);
 }
 
 }  // namespace mirfak

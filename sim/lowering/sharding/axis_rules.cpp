@@ -24,9 +24,17 @@ void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
   }
 }
 
+// Divides logits as inputs: by sequences and tokens, not by classes.
+void add_logit_rules(std::vector<AxisRule>& rules) {
+  const std::vector<AxisRule> all = rules;
+  for (const AxisRule& rule : all) {
+    if (rule.on == AxisRule::On::inputs) rules.push_back({rule.axes, rule.mesh, AxisRule::On::logits});
+  }
+}
+
 }  // namespace
 
-std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces) {
+std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces, bool gathers_logits) {
   using On = AxisRule::On;
   std::vector<AxisRule> rules = {{Parallelism::data, MeshAxis::data, On::inputs}};
   if (strategy.expert_span().data > 1) rules.push_back({Parallelism::data, MeshAxis::expert, On::inputs});
@@ -52,6 +60,7 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_piec
     }
   }
   add_expert_rules(strategy, rules);
+  if (gathers_logits && strategy.tensor > 1) add_logit_rules(rules);
   return rules;
 }
 

@@ -20,6 +20,7 @@ struct AxisRule {
     residual,    // the residual stream where it enters and leaves a block
     dispatched,  // results of dispatch: rows for experts
     combined,    // operands of combine: rows from experts
+    logits,      // operands of losses: divided by these rules alone; without any such rule as the products leave them
     keys,       // key tokens of fused attention: they stay divided although query tokens are divided over the same mesh
                 // axis, so the pieces of keys pass round in a ring
     attention,  // the other labels of fused attention: these labels are divided instead of the token labels
@@ -36,8 +37,9 @@ struct AxisRule {
 // the vocabulary of the parameters; sequence parallelism (arXiv 2205.05198) shards the tokens of the residual stream;
 // data parallelism shards the batch; expert parallelism (GShard, arXiv 2006.16668) shards the experts, over mesh axes
 // that divide tokens everywhere else; context parallelism shards the tokens of all tensors that enter a block. Without
-// `scatters_in_pieces` Strategy::overlap_tensor applies to gathered rows only.
-std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces = true);
+// `scatters_in_pieces` Strategy::overlap_tensor applies to gathered rows only. `gathers_logits`: each tensor rank
+// gathers the logits of all classes before the loss.
+std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces = true, bool gathers_logits = false);
 
 // Returns the mesh with the axes data, expert, context and tensor, in the order of MeshAxis.
 DeviceMesh mesh_of(const Strategy& strategy);

@@ -79,6 +79,20 @@ void annotate_rows(const OperatorGraph& graph, std::span<const AxisRule> rules,
   }
 }
 
+// Annotates operands of losses, if there are rules for them.
+void annotate_logits(const OperatorGraph& graph, std::span<const AxisRule> rules,
+                     std::vector<std::optional<Sharding>>& known) {
+  const bool annotated =
+      std::any_of(rules.begin(), rules.end(), [](const AxisRule& rule) { return rule.on == AxisRule::On::logits; });
+  for (const Operator& op : graph.operators) {
+    if (!annotated || op.phase != Phase::forward || op.kind != OperatorKind::cross_entropy) continue;
+    const TensorId logits = op.inputs.front().tensor;
+    Sharding sharding;
+    apply(graph, rules, AxisRule::On::logits, graph.tensor(logits), sharding);
+    known[static_cast<std::size_t>(logits)] = sharding;
+  }
+}
+
 using Known = std::vector<std::optional<Sharding>>;
 
 bool set_unknown(Known& known, const std::vector<Operand>& operands, const LabelSharding& labels) {
@@ -206,6 +220,7 @@ std::vector<std::optional<Sharding>> annotated_shardings(const OperatorGraph& gr
     known[id] = sharding;
   }
   annotate_rows(graph, rules, known);
+  annotate_logits(graph, rules, known);
   return known;
 }
 

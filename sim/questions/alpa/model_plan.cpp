@@ -232,7 +232,7 @@ class ChoicePlanner {
     out.layers = static_cast<int>(job_.model.layers);
     out.devices = job_.cluster.gpus();
     out.microbatches = microbatches();
-    out.memory = usable_bytes(node.gpu.memory_bytes.value, spec_.headroom);
+    out.memory = memory_limit(job_, spec_).of_device(node.gpu.memory_bytes.value, job_.framework.memory.platform_bytes);
     out.submeshes = submeshes_;
     out.gpus_per_node = gpus_per_node_;
     out.longest_s = longest_s;

@@ -166,7 +166,7 @@ class Planner {
     const IterationResult result = mirfak::simulate(job).result;
     std::vector<StageMemory> memory;
     for (const StageResult& stage : result.stages) memory.push_back(stage.memory);
-    shortage = memory_room(memory, spec_.headroom).shortage;
+    shortage = memory_room(memory, memory_limit(job, spec_)).shortage;
     if (shortage > 0) return std::nullopt;
     FoundStrategy found{std::move(job), result.iteration_time_s, result.cost_usd, result.energy_j, {}, {}};
     return SimulatedStrategy{std::move(found), result, seconds_since(begin)};

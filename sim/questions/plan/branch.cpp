@@ -10,13 +10,13 @@
 namespace mirfak {
 
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-               SharedBlocks& shared, const EnergyAsked& energy, double headroom)
+               SharedBlocks& shared, const EnergyAsked& energy, const MemoryLimit& limit)
     : layout_(std::move(layout)),
       job_(layout_->job),
       energy_(energy),
       shares_(microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch)),
       plain_(space.loops()),
-      headroom_(headroom) {
+      limit_(limit) {
   job_.strategy = strategy;
   for (int stage = 0; stage < static_cast<int>(strategy.stages.size()); ++stage) {
     if (shape_of(stage) == jobs_.size()) jobs_.push_back(job_.at(stage));
@@ -74,9 +74,9 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     std::vector<StageRoom> stages;
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
-      stages.push_back({usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_) -
-                            job_.framework.memory.platform_bytes,
-                        bytes_of(stage)});
+      const double platform = job_.framework.memory.platform_bytes;
+      const double usable = limit_.of_device(costs.hardware->hardware.gpu.memory_bytes.value, platform);
+      stages.push_back({usable - platform, bytes_of(stage)});
     }
     if (!layers_may_fit(stages, job_.model.layers, microbatches)) return false;
   }

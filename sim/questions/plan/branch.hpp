@@ -4,6 +4,7 @@
 #include "plan/shared_blocks.hpp"
 #include "plan/state_choice.hpp"
 #include "plan/work_division.hpp"
+#include "program/memory_limit.hpp"
 
 #include <memory>
 #include <span>
@@ -16,9 +17,9 @@ namespace mirfak {
 class Branch {
  public:
   // Takes layout and blocks from `strategy` and the rest from `space`. The energy is bounded too if `energy` asks for
-  // it; else the energy bound is 0. `headroom`: share of memory that its strategies keep free.
+  // it; else the energy bound is 0. `limit`: what its strategies may use of memory.
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-         SharedBlocks& shared, const EnergyAsked& energy, double headroom = 0);
+         SharedBlocks& shared, const EnergyAsked& energy, const MemoryLimit& limit = {});
 
   const Job& job() const { return job_; }
   // Job as one stage sees it, if stages have shapes of their own (Job::at); else job().
@@ -28,7 +29,7 @@ class Branch {
     return static_cast<double>(job_.strategy.ranks_of(stage)) / job_.strategy.data;
   }
   const LayoutCosts& layout() const { return *layout_; }
-  double headroom() const { return headroom_; }
+  const MemoryLimit& limit() const { return limit_; }
   PipelineShape shape(const PipelineChoice& choice, int replica_class) const;
 
   // Lower bound of the iteration time of all strategies of the branch.
@@ -66,7 +67,7 @@ class Branch {
  private:
   void bound_at_will(const StrategySpace& space, SharedBlocks& shared);
 
-  double headroom_ = 0;
+  MemoryLimit limit_;
   std::vector<WorkPlace> work_places_;
   double min_energy_j_ = 0;
 };

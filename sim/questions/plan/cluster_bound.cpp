@@ -35,14 +35,14 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 
 }  // namespace
 
-ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
-                           SharedBlocks& shared, const EnergyAsked& energy)
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states,
+                           const MemoryLimit& limit, SharedBlocks& shared, const EnergyAsked& energy)
     : job_(job),
       space_(space),
       shared_(shared),
       energy_(energy),
       states_(states),
-      headroom_(headroom),
+      limit_(limit),
       plain_(space.plain()),
       loops_(space.loops()) {}
 
@@ -205,8 +205,7 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
     const NodeHardware& hardware = job_.cluster.groups()[i].hardware;
     const int team = layout.team();
     const double gpus = static_cast<double>(counts[i]) * hardware.spec.gpus;
-    out.push_back({gpus / team, with.rate.seconds * with.choice.micro_batch / team,
-                   usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes});
+    out.push_back({gpus / team, with.rate.seconds * with.choice.micro_batch / team, bytes_of_model(hardware.gpu)});
   }
   return out;
 }
@@ -327,7 +326,7 @@ std::optional<std::vector<ClusterBound::ShapedStages>> ClusterBound::shaped_stag
     out.push_back({of,
                    &blocks,
                    {static_cast<double>(of.stages), blocks.rate.seconds * static_cast<double>(sequences) / gpus,
-                    usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes}});
+                    bytes_of_model(hardware.gpu)}});
     stage += of.stages;
   }
   return out;

@@ -9,6 +9,7 @@
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
 #include "program/block_hardware.hpp"
+#include "program/memory_limit.hpp"
 #include "strategy/block_fields.hpp"
 
 #include <limits>
@@ -29,9 +30,9 @@ namespace mirfak {
 // threads at once.
 class ClusterBound {
  public:
-  // `states`: state choices of the space; they must outlive this object. `headroom`: the share of memory that is kept
-  // free. `energy`: energies are computed only if it asks for them; else they are 0.
-  ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
+  // `states`: state choices of the space; they must outlive this object. `limit`: what strategies may use of memory.
+  // `energy`: energies are computed only if it asks for them; else they are 0.
+  ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, const MemoryLimit& limit,
                SharedBlocks& shared, const EnergyAsked& energy);
 
   const EnergyAsked& energy() const { return energy_; }
@@ -110,12 +111,18 @@ class ClusterBound {
   Least least_shaped(const NodeCounts& counts, const Strategy& layout);
   Least least_shaped(std::span<const ShapedStages> stages, const Strategy& choice) const;
 
+  // Returns the most bytes of a device that a strategy may use for what depends on the model.
+  double bytes_of_model(const GpuSpec& gpu) const {
+    const double platform = job_.framework.memory.platform_bytes;
+    return limit_.of_device(gpu.memory_bytes.value, platform) - platform;
+  }
+
   const Job& job_;
   const StrategySpace& space_;
   SharedBlocks& shared_;
   EnergyAsked energy_;
   const StateChoices& states_;
-  double headroom_;
+  MemoryLimit limit_;
   bool plain_;  // no communication of a pass overlaps with another pass
   bool loops_;  // plain passes in a loop of stages: layouts are bounded by their stages too
   std::mutex mutex_;

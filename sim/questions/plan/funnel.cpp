@@ -6,7 +6,10 @@ namespace mirfak {
 
 void FunnelCounts::add_too_large(const MemoryRoom& room) {
   ++too_large;
-  min_shortage = std::min(min_shortage, room.shortage);
+  if (room.shortage < min_shortage) {
+    min_shortage = room.shortage;
+    nearest = room.fullest;
+  }
   max_free = std::max(max_free, room.free);
 }
 
@@ -16,7 +19,10 @@ FunnelCounts& FunnelCounts::operator+=(const FunnelCounts& other) {
   too_large += other.too_large;
   bounded += other.bounded;
   simulated += other.simulated;
-  min_shortage = std::min(min_shortage, other.min_shortage);
+  if (other.min_shortage < min_shortage) {
+    min_shortage = other.min_shortage;
+    nearest = other.nearest;
+  }
   max_free = std::max(max_free, other.max_free);
   for (std::size_t step = 0; step < kSteps; ++step) spent_ns[step] += other.spent_ns[step];
   return *this;

@@ -25,6 +25,7 @@ struct FunnelCounts {
   std::int64_t bounded = 0;
   std::int64_t simulated = 0;
   double min_shortage = std::numeric_limits<double>::infinity();  // bytes, with the headroom
+  MemoryRoom::Fullest nearest;                                    // the memory that lacks them
   double max_free = -std::numeric_limits<double>::infinity();     // share of memory
   std::array<std::int64_t, kSteps> spent_ns{};                    // processor time
 

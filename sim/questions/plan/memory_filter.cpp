@@ -41,8 +41,9 @@ MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice,
       first += v;
       const double max = std::max(states[place].step_workspace, fullest(moments[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
-      room.add(states[place].resident + max, node.gpu.memory_bytes.value, branch.headroom());
-      room.add(states[place].host, host_memory_share(node.spec), branch.headroom());
+      room.add_device(states[place].resident + max, branch.job().framework.memory.platform_bytes,
+                      node.gpu.memory_bytes.value, branch.limit());
+      room.add_host(states[place].host, host_memory_share(node.spec), branch.limit());
     }
   }
   return room;

@@ -10,8 +10,8 @@
 
 namespace mirfak {
 
-// Returns the room that a strategy leaves on its stages if the headroom of the branch is kept free. The result equals
-// that of account_memory(), which goes pass by pass, but only the fullest moments of the schedule are examined.
+// Returns the room that a strategy leaves on its stages under the limit of the branch. The result equals that of
+// account_memory(), which goes pass by pass, but only the fullest moments of the schedule are examined.
 // `chunks`: stage after stage; `states`: for each stage and class of replicas.
 MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts);

@@ -225,12 +225,21 @@ SearchResult Search::result() {
   out.strategies = standing_.found();
   out.funnel = counts_.steps();
   if (std::isfinite(counts_.min_shortage)) out.min_shortage_bytes = counts_.min_shortage;
+  if (std::isfinite(counts_.min_shortage) && spec_.fit_probability > 0 && !counts_.nearest.of_host) {
+    out.nearest_fit_probability = tree_.fit_probability_of(counts_.nearest);
+  }
   if (counts_.max_free >= 0) out.headroom_that_fits = counts_.max_free;
   out.left_out = tree_.left_out();
   return out;
 }
 
 }  // namespace
+
+MemoryLimit memory_limit(const Job& job, const SearchSpec& spec) {
+  MemoryLimit limit = limit_of_probability(job.ranges.memory.device, spec.fit_probability);
+  limit.headroom = spec.headroom;
+  return limit;
+}
 
 const std::vector<std::string>& search_objective_names() {
   static const std::vector<std::string> names = {"time", "cost", "energy", "pareto", "time-to-finish"};

@@ -2,6 +2,7 @@
 
 #include "plan/strategy_space.hpp"
 #include "program/job.hpp"
+#include "program/memory_limit.hpp"
 #include "strategy/rule_fields.hpp"
 #include "training/expected_finish.hpp"
 
@@ -39,10 +40,17 @@ struct SearchSpec {
   // Cap on the average power of all GPUs over an iteration; 0: none. Strategies that draw more run at lower clocks
   // (clock_choices).
   double power_cap_w = 0;
-  double headroom = 0.05;   // share of each memory to keep free, in [0, 1), as needs are predictions
+  // What a strategy has to keep, as needs are predictions: a share of each memory that stays free, in [0, 1), and the
+  // least probability of fitting on its devices, in [0, 1), as the job's ranges have it (program/memory_limit.hpp); 0,
+  // or ranges that are not known: any.
+  double headroom = 0.05;
+  double fit_probability = 0;
   double tolerance = 0;     // share by which a missed strategy may be better than the last found; 0: exact search
   bool exhaustive = false;  // simulate all that fits in memory, to check bounds
 };
+
+// Returns what strategies of the job may use of memory.
+MemoryLimit memory_limit(const Job& job, const SearchSpec& spec);
 
 // Energy at the clocks that need least energy (energy/frontier.hpp).
 struct PlannedEnergy {
@@ -87,9 +95,12 @@ struct LeftOut {
 struct SearchResult {
   std::vector<FoundStrategy> strategies;  // the best of each layout, best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
-  // Bytes beyond the headroom that are missing on the fullest stage of the nearest strategy among those that do not fit
-  // in memory; 0: none.
+  // Bytes beyond those that it may use that are missing on the fullest stage of the nearest strategy among those that
+  // do not fit in memory; 0: none.
   double min_shortage_bytes = 0;
+  // Probability with which this strategy fits on its devices; nothing: it lacks memory of its hosts, or no probability
+  // was asked for.
+  std::optional<double> nearest_fit_probability;
   // Largest headroom, below the one asked for, at which one of these strategies would fit. Nothing: none fits even
   // without headroom.
   std::optional<double> headroom_that_fits;

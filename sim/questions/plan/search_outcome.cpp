@@ -68,6 +68,7 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   SearchOutcome out;
   out.funnel = std::move(result.funnel);
   out.min_shortage_bytes = result.min_shortage_bytes;
+  out.nearest_fit_probability = result.nearest_fit_probability;
   out.headroom_that_fits = result.headroom_that_fits;
   out.left_out = std::move(result.left_out);
   out.complete = result.complete;

@@ -22,12 +22,13 @@ struct SearchOutcome {
   // stopped, or it was for a Pareto set.
   std::optional<SimulatedStrategy> other_layout;
   std::vector<FunnelStep> funnel;
-  double min_shortage_bytes = 0;             // SearchResult
-  std::optional<double> headroom_that_fits;  // SearchResult
-  double search_time_s = 0;                  // without the simulations
-  std::vector<LeftOut> left_out;             // SearchResult
-  bool complete = true;                      // SearchResult
-  std::optional<double> least_possible;      // SearchResult
+  double min_shortage_bytes = 0;                  // SearchResult
+  std::optional<double> nearest_fit_probability;  // SearchResult
+  std::optional<double> headroom_that_fits;       // SearchResult
+  double search_time_s = 0;                       // without the simulations
+  std::vector<LeftOut> left_out;                  // SearchResult
+  bool complete = true;                           // SearchResult
+  std::optional<double> least_possible;           // SearchResult
   // Fastest and cheapest strategy without the limits, if nothing keeps them, and the power in W that the GPUs of the
   // choice of nodes with the lowest such power draw while they only wait. No fastest: nothing runs.
   std::optional<FoundStrategy> fastest;

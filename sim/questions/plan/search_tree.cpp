@@ -47,10 +47,11 @@ SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& s
       threads_(threads),
       shared_(spec.space.demanding_schedule()),
       rules_(job, spec.rules),
+      limit_(memory_limit(job, spec)),
       states_(state_choices(spec.space, job.framework)),
       clusters_(job, spec) {
   for (std::size_t span = 0; span < clusters_.spans().size(); ++span) {
-    bounds_.emplace_back(clusters_.job_of(span), spec.space, states_, spec.headroom, shared_,
+    bounds_.emplace_back(clusters_.job_of(span), spec.space, states_, limit_, shared_,
                          EnergyAsked{energy_counts(spec), clusters_.lowest_share(span)});
   }
 }
@@ -192,7 +193,7 @@ void SearchTree::add_branches(const SearchNode& node, NodeOutcome& out) {
       ++out.counts.against_rules;
       continue;
     }
-    Branch branch(costs, placed, spec_.space, shared_, bound.energy(), spec_.headroom);
+    Branch branch(costs, placed, spec_.space, shared_, bound.energy(), limit_);
     SearchNode child = with_bound(node, merit(node, branch));
     child.level = Level::branch;
     child.place.order = site.order;

@@ -26,6 +26,9 @@ class SearchTree {
   void look_at_all() { looks_at_all_ = true; }
   // Types of nodes on which nothing of the space runs, among those asked for so far.
   std::vector<LeftOut> left_out() { return bounds_.front().left_out(); }
+  double fit_probability_of(const MemoryRoom::Fullest& device) const {
+    return fit_probability(job_.ranges.memory.device, device.needed, device.platform, device.capacity);
+  }
 
  private:
   using Work = void (SearchTree::*)(const SearchNode&, NodeOutcome&);
@@ -64,6 +67,7 @@ class SearchTree {
   bool looks_at_all_ = false;
   SharedBlocks shared_;
   RuleFilter rules_;
+  MemoryLimit limit_;
   ScheduleFacts facts_;
   StateChoices states_;
   RecentCosts recent_costs_;
