@@ -8,6 +8,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -43,6 +45,39 @@ struct FigureOf : FigureInfo {
     return {this, computed, (!is_known || is_known(inputs)) && std::isfinite(computed)};
   }
 };
+
+// Makes a table of figures one by one, with the properties that only few figures have.
+template <typename Figure>
+class FigureList {
+ public:
+  template <typename Number>
+  FigureList& add(std::string key, std::string label, std::string meaning, Number number) {
+    Figure& figure = figures_.emplace_back();
+    figure.key = std::move(key);
+    figure.label = std::move(label);
+    figure.meaning = std::move(meaning);
+    figure.number = std::move(number);
+    return *this;
+  }
+  template <typename Known>
+  FigureList& unknown(const char* when, Known is_known) {
+    figures_.back().unknown = when;
+    figures_.back().is_known = std::move(is_known);
+    return *this;
+  }
+  // Calls each of the functions with the figure that was added last.
+  template <typename... Change>
+  FigureList& with(const Change&... change) {
+    (change(figures_.back()), ...);
+    return *this;
+  }
+  std::vector<Figure> take() { return std::move(figures_); }
+
+ private:
+  std::vector<Figure> figures_;
+};
+
+inline void counted(FigureInfo& figure) { figure.whole = true; }
 
 // Returns the figure of a table that has this key. Error(internal) if no figure has the key.
 template <typename Table>

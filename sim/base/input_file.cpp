@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -15,8 +16,6 @@
 namespace mirfak {
 
 namespace {
-
-constexpr std::size_t kInputBlock = std::size_t{1} << 18;
 
 // A file that is read byte by byte, without decompression.
 class PlainFile {
@@ -45,12 +44,11 @@ class PlainFile {
 template <typename Read>
 std::string read_up_to(std::size_t most, const Read& read) {
   std::string text;
+  std::array<char, std::size_t{1} << 16> block;  // a small file costs no more memory than its text
   for (std::size_t got = 1; got > 0 && text.size() <= most;) {
     check_cancelled();
-    const std::size_t before = text.size();
-    text.resize(before + kInputBlock);
-    got = read(text.data() + before, kInputBlock);
-    text.resize(before + got);
+    got = read(block.data(), block.size());
+    text.append(block.data(), got);
   }
   return text;
 }

@@ -170,6 +170,7 @@ std::string format_number(double value) { return format(value, Unit::number); }
 std::string format_seconds(double seconds) { return format(seconds, Unit::seconds); }
 std::string format_seconds(double seconds, int digits) { return format(seconds, Unit::seconds, digits); }
 std::string format_bytes(double bytes) { return format(bytes, Unit::bytes); }
+std::string format_rate(double bytes_per_s) { return format_number(bytes_per_s / kGB) + " GB/s"; }
 std::string format_flop(double flop) { return format(flop, Unit::flop); }
 std::string format_count(double count) { return format(count, Unit::count); }
 std::string format_joules(double joules) { return format(joules, Unit::joules); }

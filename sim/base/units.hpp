@@ -75,6 +75,7 @@ std::string format_seconds(double seconds);
 std::string format_seconds(double seconds, int digits);
 std::string format_bytes(double bytes);
 std::string format_flop(double flop);
+std::string format_rate(double bytes_per_s);  // always in "GB/s", as data sheets state rates
 std::string format_count(double count);
 std::string format_joules(double joules);
 std::string format_joules(double joules, int digits);

@@ -101,9 +101,9 @@ Traced trace_once(const std::filesystem::path& path, const Size& size) {
   const ClockedProgram clocked = read_pipeline(path, size);
   const ProgramNetwork network = network_of(clocked);
   ProjectCost cost(network.network);
-  cost.shorten_fully();
+  cost.shorten_to(0);
   const std::size_t corners = cost.corners().size();
-  return {seconds_since(begin), corners, cost.effort().pivots};
+  return {seconds_since(begin), corners, cost.pivots()};
 }
 
 // The best of several runs, as many as fit into about a second.

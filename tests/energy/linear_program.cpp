@@ -64,7 +64,7 @@ class PlanProgram {
 void check_against_linear_program(const ActivityNetwork& network) {
   ProjectCost shortest(network);
   const Picoseconds cheapest = shortest.makespan();
-  shortest.shorten_fully();
+  shortest.shorten_to(0);
   PlanProgram program(network);
   ProjectCost project(network);
   for (int tenth = 1; tenth <= 10; ++tenth) {

@@ -31,7 +31,7 @@ TEST_CASE("one activity: its own curve") {
   project.shorten_to(kSecond + kSecond / 2);
   CHECK(project.cost_j() == doctest::Approx(20));
   CHECK_FALSE(project.is_shortest());
-  project.shorten_fully();
+  project.shorten_to(0);
   CHECK(project.is_shortest());
   CHECK(project.makespan() == kSecond);
   CHECK(project.cost_j() == doctest::Approx(30));
@@ -43,7 +43,7 @@ TEST_CASE("in a row the cheaper second goes first, wherever it is") {
   CHECK(project.makespan() == 7 * kSecond);
   project.shorten_to(5 * kSecond);
   CHECK(project.cost_j() == doctest::Approx(10 + 10));
-  project.shorten_fully();
+  project.shorten_to(0);
   CHECK(project.makespan() == 3 * kSecond);
   CHECK(project.cost_j() == doctest::Approx(2 * 30));
   REQUIRE(project.corners().size() == 3);
@@ -87,14 +87,14 @@ TEST_CASE("what was paid for is given back where a cut crosses it backwards") {
   project.shorten_to(4 * kSecond);
   CHECK(project.cost_j() == doctest::Approx(8 + 60 - 8));
   CHECK(project.event_times() == std::vector<Picoseconds>{0, kSecond, 3 * kSecond, 4 * kSecond});
-  project.shorten_fully();
+  project.shorten_to(0);
   CHECK(project.makespan() == 4 * kSecond);
 }
 
 TEST_CASE("what cannot be shortened has one corner") {
   const ActivityNetwork fixed = network(2, {{0, 1, 0, 5 * kSecond}});
   ProjectCost project(fixed);
-  project.shorten_fully();
+  project.shorten_to(0);
   CHECK(project.makespan() == 5 * kSecond);
   CHECK(project.cost_j() == 0);
   CHECK(project.corners().size() == 1);

@@ -48,7 +48,7 @@ TEST_CASE("the curve touches the lines that minimum cost flows give, corner by c
   for (int i = 0; i < 60; ++i) {
     const ActivityNetwork network = random_project({30, 50, 8, 6, 50, 40}, random);
     ProjectCost project(network);
-    project.shorten_fully();
+    project.shorten_to(0);
     Microwatts before = 0;
     for (const ProjectCost::Corner& corner : project.corners()) {
       for (const Microwatts price : {before, corner.price}) {
@@ -65,7 +65,7 @@ TEST_CASE("the curve is falling and convex, and its plans cost what it says") {
     const ActivityNetwork network = random_project({200, 300, 10, 12, 1000, 1000}, random);
     ProjectCost project(network);
     const Picoseconds cheapest = project.makespan();
-    project.shorten_fully();
+    project.shorten_to(0);
     const auto corners = project.corners();
     for (std::size_t at = 1; at < corners.size(); ++at) {
       REQUIRE(corners[at].makespan < corners[at - 1].makespan);
@@ -83,7 +83,7 @@ TEST_CASE("stopping on the way changes nothing") {
     const ActivityNetwork network = random_project({100, 150, 6, 8, 300, 100}, random);
     ProjectCost whole(network);
     const Picoseconds cheapest = whole.makespan();
-    whole.shorten_fully();
+    whole.shorten_to(0);
     ProjectCost stopped(network);
     for (int stop = 1; stop < 10; ++stop) {
       const Picoseconds deadline = cheapest - (cheapest - whole.makespan()) * stop / 10;
@@ -92,7 +92,7 @@ TEST_CASE("stopping on the way changes nothing") {
       REQUIRE(stopped.event_times().back() == deadline);
       REQUIRE(cost_of_plan(network, stopped.event_times()) == units(stopped.cost_j()));
     }
-    stopped.shorten_fully();
+    stopped.shorten_to(0);
     CHECK(units(stopped.cost_j()) == units(whole.cost_j()));
     CHECK(stopped.corners().size() == whole.corners().size());
   }

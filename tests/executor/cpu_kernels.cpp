@@ -3,9 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <numeric>
 
 using namespace mirfak;
 using namespace mirfak::measure;
+
+namespace {
+
+double bytes_moved(const KernelWork& work) {
+  const double reads = std::accumulate(work.reads.begin(), work.reads.end(), 0.0);
+  return (reads + std::accumulate(work.writes.begin(), work.writes.end(), 0.0)) * work.passes;
+}
+
+}  // namespace
 
 TEST_CASE("the traffic of a kernel counts each pass over its operands") {
   KernelWork work = memory_work(OperatorKind::elementwise, 800, 400, 64);

@@ -65,33 +65,34 @@ Accuracy measure(const std::string& tiers) {
 
 }  // namespace
 
-TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 6.5 %, of the median 5.2 %") {
+TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 6.2 %, of the median 5 %") {
   const Accuracy accuracy = measure("A");
   CHECK(accuracy.tables >= 19);
   CHECK(accuracy.rows >= 1500);
-  CHECK(accuracy.mean_mape <= 0.065);
-  CHECK(accuracy.mean_median <= 0.052);
+  CHECK(accuracy.mean_mape <= 0.062);
+  CHECK(accuracy.mean_median <= 0.05);
   CHECK(accuracy.skipped <= 0.01 * accuracy.rows);
-  CHECK(accuracy.too_large <= 0.005 * accuracy.rows);
-  CHECK(accuracy.of("korthikanti-2022-seqpar-selective").errors.mape <= 0.055);
-  CHECK(accuracy.of("mosaicml-llm-foundry").errors.mape <= 0.05);
-  CHECK(accuracy.of("flagperf-a100-h800").errors.mape <= 0.05);
-  CHECK(accuracy.of("internevo-7b-a100").errors.mape <= 0.04);
-  CHECK(accuracy.of("megatron-bridge-performance-summary").errors.mape <= 0.07);
-  CHECK(accuracy.of("vtrain-single").errors.mape <= 0.075);
-  CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.1);
-  CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.09);
-  CHECK(accuracy.memory.mape <= 0.02);
+  CHECK(accuracy.too_large <= 0.002 * accuracy.rows);
+  CHECK(accuracy.of("korthikanti-2022-seqpar-selective").errors.mape <= 0.053);
+  CHECK(accuracy.of("mosaicml-llm-foundry").errors.mape <= 0.041);
+  CHECK(accuracy.of("flagperf-a100-h800").errors.mape <= 0.046);
+  CHECK(accuracy.of("internevo-7b-a100").errors.mape <= 0.037);
+  CHECK(accuracy.of("megatron-bridge-performance-summary").errors.mape <= 0.065);
+  CHECK(accuracy.of("vtrain-single").errors.mape <= 0.074);
+  CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.093);
+  CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.068);
+  CHECK(accuracy.memory.mape <= 0.014);
 
   // Ranges for 80 %, each table judged by widths that were fitted to the others.
   const LeftOutRanges ranges = judge_range_widths(accuracy.runs, 0.8);
   CHECK(ranges.known.coverage >= 0.75);
   CHECK(ranges.known.coverage <= 0.85);
-  CHECK(ranges.known.mean_width <= 0.24);
+  CHECK(ranges.known.mean_width <= 0.21);
   for (const LeftOutTable& table : ranges.tables) {
     CAPTURE(table.name);
-    // simumax-b200: 7 of 24, as its predictions are 14 % too fast (REPORT.md). All others 0.6.
-    if (table.runs >= 10) CHECK(table.coverage >= 0.29);
+    // simumax-b200: 7 of 24, as its predictions are 14 % too fast (REPORT.md).
+    const bool known_to_be_fast = table.name.find("simumax-b200") != std::string::npos;
+    if (table.runs >= 10) CHECK(table.coverage >= (known_to_be_fast ? 0.29 : 0.58));
   }
   // The ranges that predictions are printed with are those that such runs ask for.
   const RangeWidths fitted = fit_range_widths(accuracy.runs, 0.8);

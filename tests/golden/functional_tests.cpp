@@ -26,7 +26,8 @@ std::vector<PredictedPair> peaks(const std::vector<ValidatedRun>& runs, double l
 }  // namespace
 
 TEST_CASE(
-    "functional tests of Megatron-LM: the last rank's peak within 5 % above 4 GiB and 10 % below, time within 12 %") {
+    "functional tests of Megatron-LM: the last rank's peak within 2.5 % above 4 GiB and 3.8 % below, time within 10.4 "
+    "%") {
   const std::filesystem::path source = source_root();
   const std::filesystem::path table = source.parent_path() / "shared" / "megatron-goldens" / "goldens.csv";
   if (!std::filesystem::exists(table)) {
@@ -40,17 +41,17 @@ TEST_CASE(
   constexpr double kBoundary = 4294967296.0;
   const ErrorStatistics large = error_statistics(peaks(runs, kBoundary, 1e15));
   CHECK(large.count >= 20);
-  CHECK(large.mape <= 0.03);
+  CHECK(large.mape <= 0.025);
   const ErrorStatistics small = error_statistics(peaks(runs, 1, kBoundary));
   CHECK(small.count >= 300);
-  CHECK(small.mape <= 0.04);
-  CHECK(small.median_ape <= 0.02);
+  CHECK(small.mape <= 0.038);
+  CHECK(small.median_ape <= 0.017);
 
   // Of rows that chose none of the figures.
   const SourceScore times = score(runs, "functional tests", "A");
   CHECK(times.errors.count >= 60);
-  CHECK(times.errors.mape <= 0.09);
+  CHECK(times.errors.mape <= 0.081);
   CHECK(times.left_out.count >= 15);
-  CHECK(times.left_out.mape <= 0.12);
+  CHECK(times.left_out.mape <= 0.104);
   CHECK(times.errors.spearman >= 0.95);
 }

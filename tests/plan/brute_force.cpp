@@ -496,11 +496,13 @@ bool keeps_cap(const JudgedStrategy& judged, double cap_w) { return judged.energ
 
 JudgedStrategy at_lower_clocks(const JudgedStrategy& highest, double cap_w) {
   const auto at = [&](int percent) {
-    return judge(highest.job, at_percent(highest.cluster, percent), highest.strategy);
+    JudgedStrategy out = judge(highest.job, at_percent(highest.cluster, percent), highest.strategy);
+    out.clock_percent = percent;
+    return out;
   };
   constexpr int lowest = 40;
   if (keeps_cap(highest, cap_w)) return highest;
-  for (int percent = 99; percent >= lowest; --percent) {
+  for (int percent = highest.clock_percent - 1; percent >= lowest; --percent) {
     JudgedStrategy out = at(percent);
     if (keeps_cap(out, cap_w)) return out;
   }

@@ -20,6 +20,7 @@ struct JudgedStrategy {
   double time_s = 0;
   double cost_usd = 0;
   double energy_j = 0;
+  int clock_percent = 100;  // of the highest clock, at which all GPUs run
 };
 
 // Every strategy of a space on the whole of a job's cluster, in the order of the space: plain loops, the rules, and
@@ -28,8 +29,8 @@ struct JudgedStrategy {
 // asked for what does not depend on the order.
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order = true);
 
-// Those that do not keep a power cap at lower clocks of all GPUs, percent by percent down to 40 %, until they do,
-// without those that never do.
+// Lowers the clocks of all GPUs of those that do not keep a power cap, percent by percent down to 40 %, until they do,
+// and leaves out those that never do. From what keeps a higher cap, the same follows as from the highest clocks.
 std::vector<JudgedStrategy> keeping_cap(const std::vector<JudgedStrategy>& all, double cap_w);
 
 // What a search for `spec` has to find among them: of each layout the best, and its variants. Of `all`, those that keep

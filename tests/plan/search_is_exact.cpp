@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <map>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -266,49 +265,82 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
   }
 }
 
-TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
+namespace {
+
+// Both types at about the same price for a FLOP: mixes are among the cheapest.
+SmallSpace alike_in_price() {
   SmallSpace of = two_node_types();
   const NodeGroup slow = of.job.cluster.groups()[0];
   NodeGroup fast = of.job.cluster.groups()[1];
-  fast.price->usd_per_gpu_hour.value *= 1.9;  // about as much for a FLOP: mixes are among the cheapest
+  fast.price->usd_per_gpu_hour.value *= 1.9;
   of.job.cluster = Cluster({slow, fast}, of.job.cluster.fabric());
-  const std::vector<JudgedStrategy> all = simulate_choices(of, true);
-  // With limits that some choices of nodes keep whole, some in part and some not at all.
-  std::size_t capped = 0;
-  std::vector<JudgedStrategy> fitting;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(fitting),
-               [](const JudgedStrategy& judged) { return judged.free >= 0; });
-  std::map<double, std::vector<JudgedStrategy>> capped_at;
+  return of;
+}
+
+// A search for any number of nodes, for each objective.
+std::vector<SearchSpec> searches_for_nodes(const SmallSpace& of) {
+  std::vector<SearchSpec> out;
   for (const SearchObjective objective :
        {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
-    CAPTURE(static_cast<int>(objective));
-    SearchSpec plain;
-    plain.space = of.space;
-    plain.objective = objective;
-    plain.any_count = true;
-    std::vector<SearchSpec> asked(8, plain);
+    SearchSpec& spec = out.emplace_back();
+    spec.space = of.space;
+    spec.objective = objective;
+    spec.any_count = true;
+  }
+  return out;
+}
+
+}  // namespace
+
+// With limits that some choices of nodes keep whole, some in part and some not at all.
+TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
+  const SmallSpace of = alike_in_price();
+  const std::vector<JudgedStrategy> all = simulate_choices(of, true);
+  for (const SearchSpec& plain : searches_for_nodes(of)) {
+    CAPTURE(static_cast<int>(plain.objective));
+    std::vector<SearchSpec> asked(5, plain);
     asked[1].deadline_s = quantile(all, time_s, 20);
     asked[2].budget_usd = quantile(all, cost_usd, 20);
-    asked[3].power_cap_w = quantile(all, power_w, 30);
-    asked[4].power_cap_w = quantile(all, power_w, 60);
-    asked[5].power_cap_w = quantile(all, power_w, 60);
-    asked[5].deadline_s = quantile(all, time_s, 50);
-    asked[6].headroom = 0;
-    asked[7].headroom = 0.2;
+    asked[3].headroom = 0;
+    asked[4].headroom = 0.2;
     for (const SearchSpec& spec : asked) {
       CAPTURE(spec.deadline_s);
       CAPTURE(spec.budget_usd);
-      CAPTURE(spec.power_cap_w);
       CAPTURE(spec.headroom);
-      if (spec.power_cap_w > 0 && !capped_at.contains(spec.power_cap_w)) {
-        capped_at[spec.power_cap_w] = keeping_cap(fitting, spec.power_cap_w);
-      }
-      const std::vector<FoundLayout> expected = best_of(spec.power_cap_w > 0 ? capped_at[spec.power_cap_w] : all, spec);
-      capped += spec.power_cap_w > 0 ? expected.size() : 0;
+      check_same(search(of.job, spec), best_of(all, spec));
+    }
+  }
+}
+
+// Without choices that change power little: each strategy is simulated at up to sixty clocks.
+TEST_CASE("nodes to use under a power cap: a search finds what simulating each number of them at each clock finds") {
+  SmallSpace of = alike_in_price();
+  of.job.training.global_batch = 16;
+  of.space.uneven_layers = 1;
+  of.space.recompute = {Recompute::full};
+  std::vector<JudgedStrategy> all = simulate_choices(of, true);
+  const double cap_w = quantile(all, power_w, 60);
+  const double lower_cap_w = quantile(all, power_w, 30);
+  const double deadline_s = quantile(all, time_s, 50);
+  std::erase_if(all, [](const JudgedStrategy& judged) { return judged.free < 0; });
+  const std::vector<JudgedStrategy> capped = keeping_cap(all, cap_w);
+  const std::vector<JudgedStrategy> capped_lower = keeping_cap(capped, lower_cap_w);
+  MESSAGE(all.size() << " fit, " << capped.size() << " keep the cap, " << capped_lower.size() << " the lower one");
+  for (const SearchSpec& plain : searches_for_nodes(of)) {
+    CAPTURE(static_cast<int>(plain.objective));
+    std::vector<SearchSpec> asked(3, plain);
+    asked[0].power_cap_w = lower_cap_w;
+    asked[1].power_cap_w = cap_w;
+    asked[2].power_cap_w = cap_w;
+    asked[2].deadline_s = deadline_s;
+    for (const SearchSpec& spec : asked) {
+      CAPTURE(spec.deadline_s);
+      CAPTURE(spec.power_cap_w);
+      const std::vector<FoundLayout> expected = best_of(spec.power_cap_w == cap_w ? capped : capped_lower, spec);
+      CHECK(!expected.empty());
       check_same(search(of.job, spec), expected);
     }
   }
-  CHECK(capped > 0);
 }
 
 TEST_CASE("a mix has blocks that run on all of it, whatever each type runs alone") {

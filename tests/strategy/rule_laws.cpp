@@ -111,7 +111,8 @@ class Writer {
       return {std::to_string(value), value};
     }
     const RuleField field = kNumbers.at(static_cast<std::size_t>(pick(0, kNumbers.size() - 1)));
-    return {std::string(info_of(field).name), static_cast<std::int64_t>(fields_[field])};
+    return {std::string(rule_fields()[static_cast<std::size_t>(field)].name),
+            static_cast<std::int64_t>(fields_[field])};
   }
 
   Written<Whole> computed(int depth) {

@@ -244,8 +244,9 @@ class NcclReader {
     const int vertex =
         add(fmt::format("net {}", name != nullptr ? *name : net.attribute("dev")), "net", VertexKind::other, net);
     if (speed > kLikelyNet) {
-      graph_.notes.push_back(fmt::format("{}: {} has a speed of {:.0f} Mb/s, which is {:.0f} GB/s: is the unit right?",
-                                         net.where.text(), graph_.vertices.back().name, speed, speed * 1e6 / 8 / kGB));
+      graph_.notes.push_back(fmt::format("{}: {} has a speed of {:.0f} Mb/s, which is {}: is the unit right?",
+                                         net.where.text(), graph_.vertices.back().name, speed,
+                                         format_rate(speed * 1e6 / 8)));
     }
     speeds_.insert(speed);
     const bool gdr = net.find("gdr") == nullptr || net.number("gdr", 0) != 0;

@@ -180,8 +180,6 @@ class NodeFromFile {
   std::shared_ptr<NodeInside> inside_;
 };
 
-std::string rate_text(double bytes_per_s) { return format_number(bytes_per_s / kGB) + " GB/s"; }
-
 std::string links_text(const NodeHardware& node, const NodeInside& inside) {
   const std::string& link = node.scale_up.name;
   switch (inside.kind()) {
@@ -191,12 +189,12 @@ std::string links_text(const NodeHardware& node, const NodeInside& inside) {
       return fmt::format("they reach each other over PCI Express, with efficiencies and latencies of {}", link);
     case ScaleUpKind::switched:
       return fmt::format("{} of each to switches, with efficiencies and latencies of {}",
-                         rate_text(inside.scale_up_rate()), link);
+                         format_rate(inside.scale_up_rate()), link);
     case ScaleUpKind::direct:
       break;
   }
   return fmt::format("{} of each to others directly, with efficiencies and latencies of {}{}",
-                     rate_text(inside.scale_up_rate()), link,
+                     format_rate(inside.scale_up_rate()), link,
                      inside.by_profile() ? ", whose wiring this is" : ", rings being found on the links of each group");
 }
 
@@ -208,7 +206,8 @@ std::string ports_text(const NodeHardware& node, const NodeInside& inside) {
     least = std::min(least, inside.port_share(gpu));
     most = std::max(most, inside.port_share(gpu));
   }
-  const std::string share = same_rate(least, most) ? rate_text(most) : rate_text(least) + " to " + rate_text(most);
+  const std::string share =
+      same_rate(least, most) ? format_rate(most) : format_rate(least) + " to " + format_rate(most);
   return fmt::format("{} network cards, {} for each GPU when all send, with efficiencies and latencies of {}",
                      inside.used_nets(), share, node.network.name);
 }
@@ -238,7 +237,7 @@ void add_facts(const NodeHardware& node, const NodeInside& inside, std::vector<s
   const std::string file = file_name(node.spec);
   notes.push_back(fmt::format("{} is the inside of {}: {} GPUs, {}; {}; {} from each GPU to its host when all copy",
                               file, node.spec.name, inside.gpus(), links_text(node, inside), ports_text(node, inside),
-                              rate_text(node.host_link.bandwidth.value)));
+                              format_rate(node.host_link.bandwidth.value)));
   for (const std::string& note : inside.file().graph.notes) notes.push_back(file + ": " + note);
   if (!inside.file().idle_attributes.empty()) {
     notes.push_back(

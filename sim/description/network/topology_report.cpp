@@ -54,10 +54,7 @@ std::vector<std::pair<std::string, int>> vertex_rows(const Topology& topology) {
   return out;
 }
 
-std::string stated_rate(double bandwidth) {
-  if (std::isinf(bandwidth)) return "not stated";
-  return fmt::format("{} GB/s", format_number(bandwidth / kGB));
-}
+std::string stated_rate(double bandwidth) { return std::isinf(bandwidth) ? "not stated" : format_rate(bandwidth); }
 
 // Switches of one level of a tree, with links and bandwidth downwards and upwards.
 struct LevelRow {

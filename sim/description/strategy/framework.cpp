@@ -24,10 +24,6 @@ bool FusionHabits::fuses(std::span<const std::string_view> words) const {
                      [&](const FusedChain& chain) { return covers(chain.words, words); });
 }
 
-bool FusionHabits::ends_product(std::string_view word) const {
-  return std::find(rules.epilogues.begin(), rules.epilogues.end(), word) != rules.epilogues.end();
-}
-
 bool Framework::is_like(const std::string& other) const {
   return name == other || std::find(likes.begin(), likes.end(), other) != likes.end();
 }

@@ -37,8 +37,6 @@ struct FusionHabits {
   bool fuses(std::initializer_list<std::string_view> words) const {
     return fuses(std::span(words.begin(), words.end()));
   }
-  // True if the operation that `word` names is fused into the matrix product that it follows.
-  bool ends_product(std::string_view word) const;
 
   friend bool operator==(const FusionHabits&, const FusionHabits&) = default;
 };

@@ -149,8 +149,6 @@ std::span<const formula::Name> rule_fields() {
   return made;
 }
 
-const formula::Name& info_of(RuleField field) { return rule_fields()[static_cast<std::size_t>(field)]; }
-
 formula::Condition parse_rule(const Node& node) {
   return formula::Condition::parse(
       node, {rule_fields(), "rules name the keys of a strategy, and sizes of the model and the job", "tensor <= 8",

@@ -35,7 +35,6 @@ class RuleFields {
 // Returns the names of all fields, in the order of RuleField. A choice is an index among the names of an enumeration, a
 // set a ModuleSet as the bits of a whole number.
 std::span<const formula::Name> rule_fields();
-const formula::Name& info_of(RuleField field);
 
 // Reads a rule on strategies. Error(input) at the faulty character of the scalar.
 formula::Condition parse_rule(const Node& node);

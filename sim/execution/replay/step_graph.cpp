@@ -111,14 +111,6 @@ OperationName name_of(const MeasuredOperation& operation, const MeasuredTrace& t
           by_part ? operation.part : stage};
 }
 
-std::vector<std::size_t> StepGraph::group_of_operations() const {
-  std::vector<std::size_t> out(operations.size(), groups.size());
-  for (std::size_t group = 0; group < groups.size(); ++group) {
-    for (const std::uint32_t member : groups[group].members) out[member] = group;
-  }
-  return out;
-}
-
 StepGraph read_step_graph(const CsvTable& dependencies, const CsvTable& groups) {
   GraphReader reader;
   reader.read_dependencies(dependencies);

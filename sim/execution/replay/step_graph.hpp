@@ -48,8 +48,6 @@ struct OperationGroup {
 struct StepGraph {
   std::vector<GraphOperation> operations;
   std::vector<OperationGroup> groups;  // each operation is in at most one group
-
-  std::vector<std::size_t> group_of_operations() const;  // by operation: its group; groups.size(): none
 };
 
 // Reads the tables `op`, `depends_on` (empty: nothing), and `group`, `op`, `across_dp` (1: the group spans all data

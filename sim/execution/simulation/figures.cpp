@@ -34,65 +34,24 @@ bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s 
 bool has_fit_probability(const FigureInputs& in) { return in.result.fit_probability >= 0; }
 bool has_memory_range(const FigureInputs& in) { return in.result.memory_peak_high_bytes > 0; }
 
-IterationFigure figure(const char* key, const char* label, std::string meaning,
-                       std::function<double(const FigureInputs&)> number) {
-  IterationFigure out;
-  out.key = key;
-  out.label = label;
-  out.meaning = std::move(meaning);
-  out.number = std::move(number);
-  return out;
+// Properties that only few figures have.
+void amount(IterationFigure& figure) { figure.over_time = OverTime::amount; }
+void rate(IterationFigure& figure) { figure.over_time = OverTime::rate; }
+void measured(IterationFigure& figure) { figure.measured = true; }
+void not_stored(IterationFigure& figure) { figure.stored = false; }
+void of_facility(IterationFigure& figure) {
+  figure.unknown = kNoFacility;
+  figure.is_known = has_facility;
+  figure.facility = true;
+  not_stored(figure);
 }
 
-// Adds figures one by one, with the properties that only few of them have.
-class Figures {
- public:
-  template <typename... Arguments>
-  Figures& add(Arguments&&... of) {
-    list_.push_back(figure(std::forward<Arguments>(of)...));
-    return *this;
-  }
-  Figures& unknown(const char* when, bool (*is_known)(const FigureInputs&)) {
-    list_.back().unknown = when;
-    list_.back().is_known = is_known;
-    return *this;
-  }
-  Figures& amount() {
-    return with([](IterationFigure& of) { of.over_time = OverTime::amount; });
-  }
-  Figures& rate() {
-    return with([](IterationFigure& of) { of.over_time = OverTime::rate; });
-  }
-  Figures& counted() {
-    return with([](IterationFigure& of) { of.whole = true; });
-  }
-  Figures& measured() {
-    return with([](IterationFigure& of) { of.measured = true; });
-  }
-  Figures& not_stored() {
-    return with([](IterationFigure& of) { of.stored = false; });
-  }
-  Figures& of_facility() {
-    unknown(kNoFacility, has_facility);
-    return not_stored().with([](IterationFigure& of) { of.facility = true; });
-  }
-  template <typename Change>
-  Figures& with(const Change& change) {
-    change(list_.back());
-    return *this;
-  }
-
-  std::vector<IterationFigure> take() { return std::move(list_); }
-
- private:
-  std::vector<IterationFigure> list_;
-};
+using Figures = FigureList<IterationFigure>;
 
 void add_times(Figures& out) {
   out.add("iteration_time_s", "iteration time", "One optimizer step, from its start to the end of its last task.",
           member(&IterationResult::iteration_time_s))
-      .amount()
-      .measured();
+      .with(amount, measured);
   out.add("iteration_time_low_s", "iteration time, from",
           "From here to iteration_time_high_s lie 80 % of measured iterations that were predicted like this one "
           "(hw_profiles/ranges.yaml).",
@@ -106,45 +65,38 @@ void add_times(Figures& out) {
 void add_rates(Figures& out) {
   out.add("tokens_per_s", "tokens per second", "Tokens of the global batch over the time of an iteration.",
           member(&IterationResult::tokens_per_s))
-      .rate()
-      .measured();
+      .with(rate, measured);
   out.add("tokens_per_s_per_gpu", "tokens per second and GPU", "Tokens per second over the number of GPUs.",
           member(&IterationResult::tokens_per_s_per_gpu))
-      .rate()
-      .measured();
+      .with(rate, measured);
   out.add("tflops_per_gpu", "model TFLOP/s per GPU",
           "Model FLOPs over time and GPUs, in 1e12 FLOP/s, as papers count them: attention over all pairs of tokens, "
           "whatever its mask hides.",
           member(&IterationResult::tflops_per_gpu))
-      .rate()
-      .measured();
+      .with(rate, measured);
   out.add("hardware_tflops_per_gpu", "hardware TFLOP/s per GPU",
           "Hardware FLOPs over time and GPUs, in 1e12 FLOP/s: model FLOPs and what is recomputed.",
           member(&IterationResult::hardware_tflops_per_gpu))
-      .rate()
-      .measured();
+      .with(rate, measured);
   out.add("mfu", "MFU", "Visible FLOPs over what all GPUs could do at their peak; at most 1.",
           member(&IterationResult::mfu))
-      .rate()
-      .measured();
+      .with(rate, measured);
   out.add("hfu", "HFU", "Executed FLOPs over what all GPUs could do at their peak; at most 1.",
           member(&IterationResult::hfu))
-      .rate()
-      .measured();
+      .with(rate, measured);
 }
 
 void add_work(Figures& out) {
   out.add("gpus", "GPUs", "Number of GPUs of the cluster.",
           [](const FigureInputs& in) { return static_cast<double>(in.result.gpus); })
-      .counted()
-      .measured();
+      .with(counted, measured);
   out.add("model_flop", "model FLOP",
           "FLOPs of an iteration of the whole job: three times the forward pass, attention over all pairs of tokens.",
           member(&IterationResult::model_flop))
-      .measured();
+      .with(measured);
   out.add("hardware_flop", "hardware FLOP", "Model FLOPs and those of what is recomputed.",
           member(&IterationResult::hardware_flop))
-      .measured();
+      .with(measured);
   out.add("visible_flop", "visible FLOP",
           "Model FLOPs as executed: fused attention leaves out blocks that its mask hides, about half of causal "
           "attention.",
@@ -156,17 +108,16 @@ void add_work(Figures& out) {
 void add_waiting(Figures& out) {
   out.add("bubble_fraction", "bubble", "Share of the iteration that a rank waits for other stages, mean over ranks.",
           member(&IterationResult::bubble_fraction))
-      .measured();
+      .with(measured);
   out.add("gpu_of_others_s", "bubble of shared GPUs",
           "Part of the bubble in which kernels of other ranks run on the GPU that they share with a rank "
           "(ranks_per_gpu), mean over ranks.",
           member(&IterationResult::gpu_of_others_s))
-      .amount();
+      .with(amount);
   out.add("exposed_communication_s", "exposed communication",
           "Time in which the compute stream of a rank waits for communication, mean over ranks.",
           member(&IterationResult::exposed_communication_s))
-      .amount()
-      .measured();
+      .with(amount, measured);
 }
 
 void add_memory(Figures& out) {
@@ -184,13 +135,13 @@ void add_memory(Figures& out) {
 }
 
 void add_costs(Figures& out) {
-  out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).amount();
+  out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).with(amount);
   out.add("average_power_w", "power", "Power of all GPUs together, on average over an iteration.",
           member(&IterationResult::average_power_w));
   out.add("cost_usd_per_iteration", "cost", "Price of all GPUs for the time of an iteration, in USD.",
           member(&IterationResult::cost_usd))
       .unknown(kNoPrice, has_price)
-      .amount();
+      .with(amount);
 }
 
 void add_training(Figures& out) {
@@ -198,51 +149,47 @@ void add_training(Figures& out) {
           "Time of as many iterations as training.tokens need, without failures.",
           member(&IterationResult::training_time_s))
       .unknown(kNoTraining, has_training)
-      .amount();
+      .with(amount);
   out.add("training_iterations", "iterations of the training", "Tokens of the training over those of an iteration.",
           iterations_of_training)
       .unknown(kNoTraining, has_training);
   out.add("training_energy_j", "energy of the training", "Energy of all GPUs in these iterations.",
           [](const FigureInputs& in) { return in.result.energy_j * iterations_of_training(in); })
       .unknown(kNoTraining, has_training)
-      .amount();
+      .with(amount);
   out.add("training_cost_usd", "cost of the training", "Price of all GPUs for these iterations, in USD.",
           member(&IterationResult::training_cost_usd))
       .unknown("the scenario says nothing of training.tokens, or no price is known for some GPU",
                [](const FigureInputs& in) { return has_training(in) && has_price(in); })
-      .amount();
+      .with(amount);
   out.add("events", "events", "Ends of tasks and changes of their speed that the engine handled.",
           [](const FigureInputs& in) { return static_cast<double>(in.result.events); })
-      .counted();
+      .with(counted);
 }
 
 void add_facility(Figures& out) {
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts and network.",
           member(&IterationResult::machine_energy_j))
-      .of_facility()
-      .amount();
+      .with(of_facility, amount);
   out.add("facility_energy_j", "energy of the facility",
           "Energy of the machine, times the facility's PUE, and of its cooling.",
           member(&IterationResult::facility_energy_j))
-      .of_facility()
-      .amount();
+      .with(of_facility, amount);
   out.add("co2_kg", "CO2", "CO2 of the facility's energy, by the mean of the grid's hours.",
           member(&IterationResult::co2_kg))
-      .of_facility()
+      .with(of_facility)
       .unknown("no intensity of the grid is known",
                [](const FigureInputs& in) { return in.facility.asked && in.facility.carbon.known(); })
-      .amount();
+      .with(amount);
   out.add("embodied_co2_kg", "embodied CO2", "The iteration's share of the CO2 of making the GPUs.",
           member(&IterationResult::embodied_co2_kg))
-      .of_facility()
-      .amount();
+      .with(of_facility, amount);
 }
 
 void add_fit(Figures& out) {
   out.add("fits", "fits", "Whether every stage has the memory that it needs, on its GPUs and on their hosts.",
           [](const FigureInputs& in) { return in.result.fits ? 1.0 : 0.0; })
-      .not_stored()
-      .with([](IterationFigure& of) { of.truth = true; });
+      .with(not_stored, [](IterationFigure& of) { of.truth = true; });
   out.add(
          "fit_probability", "probability to fit",
          "Probability that every stage has the memory that it needs, by how far measured needs lay from predicted ones "
@@ -254,8 +201,7 @@ void add_fit(Figures& out) {
           [](const FigureInputs& in) {
             return has_memory(in) ? 1 - in.result.memory_peak_bytes / in.result.memory_capacity_bytes : 0;
           })
-      .not_stored()
-      .with([](IterationFigure& of) { of.is_known = has_memory; });
+      .with(not_stored, [](IterationFigure& of) { of.is_known = has_memory; });
 }
 
 std::string meaning_of(Activity activity) {
@@ -270,12 +216,9 @@ std::string meaning_of(Activity activity) {
 void add_activities(Figures& out) {
   for (std::size_t i = 0; i < kActivities; ++i) {
     const auto activity = static_cast<Activity>(i);
-    const std::string key = fmt::format("{}_s", key_of(activity));
-    out.add(key.c_str(), std::string(name_of(activity)).c_str(), meaning_of(activity),
+    out.add(fmt::format("{}_s", key_of(activity)), std::string(name_of(activity)), meaning_of(activity),
             [i](const FigureInputs& in) { return in.result.activity_s[i]; })
-        .amount()
-        .not_stored()
-        .with([](IterationFigure& of) { of.elsewhere = true; });
+        .with(amount, not_stored, [](IterationFigure& of) { of.elsewhere = true; });
   }
 }
 

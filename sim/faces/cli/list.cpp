@@ -41,7 +41,7 @@ template <class T>
 Cell known(bool is_known, const T& value) {
   return is_known ? Cell(value) : words("-");
 }
-Cell as_rate(double bytes_per_s) { return {fmt::format("{:.1f} GB/s", bytes_per_s / kGB), bytes_per_s}; }
+Cell as_rate(double bytes_per_s) { return {format_rate(bytes_per_s), bytes_per_s}; }
 
 Table list_models(const DataFolders& folders) {
   Table out(

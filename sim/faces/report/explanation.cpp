@@ -323,8 +323,8 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       why.evaluation = fmt::format("{} * ({})", collective.pieces, why.evaluation);
     }
     if (collective.max_bytes_per_s > 0 && cost.bytes_sent > 0) {
-      const std::string limit = format_number(collective.max_bytes_per_s / 1e9);
-      why.numbers += fmt::format(", as {} calls it no faster than {} GB/s", job_.framework.name, limit);
+      why.numbers += fmt::format(", as {} calls it no faster than {}", job_.framework.name,
+                                 format_rate(collective.max_bytes_per_s));
       why.evaluation =
           fmt::format("max({}, {:.6g} / {:.6g})", why.evaluation, cost.bytes_sent, collective.max_bytes_per_s);
     }

@@ -176,9 +176,9 @@ Json link_json(const NetworkUse& use, LinkId id) {
 }  // namespace
 
 std::string bandwidth_text(const LinkKindUse& kind) {
-  const std::string least = format_number(kind.least_bytes_per_s / kGB);
-  const std::string most = format_number(kind.most_bytes_per_s / kGB);
-  return (least == most ? most : least + " to " + most) + " GB/s";
+  const std::string most = format_rate(kind.most_bytes_per_s);
+  if (format_rate(kind.least_bytes_per_s) == most) return most;
+  return format_number(kind.least_bytes_per_s / kGB) + " to " + most;
 }
 
 std::optional<Section> links_section(const Simulation& simulation) {

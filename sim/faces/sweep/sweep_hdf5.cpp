@@ -168,21 +168,6 @@ SweepHeading heading_of(const Hdf5File& file) {
   return heading;
 }
 
-template <typename Read>
-auto read_table(const std::filesystem::path& path, const Read& read) {
-  const Location where{path.string()};
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) fail_input(where, "there is no such file");
-  try {
-    const Hdf5File file = Hdf5File::open(path);
-    if (file.read_text("/", "filetype") != kFileType) fail_internal("another kind of file");
-    if (file.read_number("/", "schema_version") != kSchemaVersion) fail_internal("another version of the schema");
-    return read(file);
-  } catch (const Error& error) {
-    fail_input(where, "this is not a table of mirfak sweep: " + error.message());
-  }
-}
-
 void read_rows(const Hdf5File& file, SweepTable& table) {
   const std::vector<std::string> reasons = file.read_texts("/names/reason");
   const std::vector<std::string> lines = file.read_texts("/names/line");
@@ -226,16 +211,20 @@ void write_sweep_table(const std::filesystem::path& path, const SweepTable& tabl
 }
 
 SweepTable read_sweep_table(const std::filesystem::path& path) {
-  return read_table(path, [&](const Hdf5File& file) {
+  const Location where{path.string()};
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) fail_input(where, "there is no such file");
+  try {
+    const Hdf5File file = Hdf5File::open(path);
+    if (file.read_text("/", "filetype") != kFileType) fail_internal("another kind of file");
+    if (file.read_number("/", "schema_version") != kSchemaVersion) fail_internal("another version of the schema");
     SweepTable table;
     table.heading = heading_of(file);
     read_rows(file, table);
     return table;
-  });
-}
-
-SweepHeading read_sweep_heading(const std::filesystem::path& path) {
-  return read_table(path, [](const Hdf5File& file) { return heading_of(file); });
+  } catch (const Error& error) {
+    fail_input(where, "this is not a table of mirfak sweep: " + error.message());
+  }
 }
 
 }  // namespace mirfak

@@ -11,8 +11,7 @@ namespace mirfak {
 // StagedFile and Hdf5File.
 void write_sweep_table(const std::filesystem::path& path, const SweepTable& table);
 
-// Read a table, or its heading. Error(input) if there is no such table.
+// Reads a table. Error(input) if there is no such table.
 SweepTable read_sweep_table(const std::filesystem::path& path);
-SweepHeading read_sweep_heading(const std::filesystem::path& path);
 
 }  // namespace mirfak

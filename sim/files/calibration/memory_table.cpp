@@ -4,6 +4,7 @@
 
 #include "base/middle.hpp"
 #include "base/text.hpp"
+#include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
 #include "cost/kernel_model.hpp"
 
@@ -134,7 +135,7 @@ MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& ta
   const std::size_t time = table.require("time_us");
   const GpuSpec gpu = target.gpu_spec();
   const std::string limit =
-      fmt::format("{}'s memory bandwidth of {:.4g} GB/s", gpu.name, gpu.memory_bandwidth.value / 1e9);
+      fmt::format("{}'s memory bandwidth of {}", gpu.name, format_rate(gpu.memory_bandwidth.value));
   MemoryTable out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!target.selects(table, row)) continue;

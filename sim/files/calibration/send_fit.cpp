@@ -1,5 +1,6 @@
 #include "calibration/send_fit.hpp"
 
+#include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ std::vector<MeasuredSend> read_sends(const CsvTable& table, const CalibrationTar
     if (table.integer(row, nodes, 1, 1 << 20) > 1) continue;
     const MeasuredSend send{table.number(row, bytes, 1, 1e13), 1e-6 * table.number(row, time, 1e-3, 1e12)};
     target.check_possible(table, row, time, send.seconds, send.bytes / link.bandwidth.value,
-                          fmt::format("{}'s bandwidth of {:.4g} GB/s", link.name, link.bandwidth.value / 1e9));
+                          fmt::format("{}'s bandwidth of {}", link.name, format_rate(link.bandwidth.value)));
     out.push_back(send);
   }
   return out;

@@ -46,28 +46,19 @@ void collect_missing(const Value& value, std::vector<std::string>& out) {
   }
 }
 
-void collect_settings(const Value& value, const std::string& path, const Location& where,
-                      const std::function<std::string(std::string_view)>& name_of, bool deep,
-                      std::vector<Setting>& out) {
-  if (value.kind == Value::Kind::mapping && (deep || path.empty())) {
-    for (const Value::Field& field : value.fields) {
-      const std::string inner = path.empty() ? field.key : path + "." + field.key;
-      collect_settings(field.value, inner, field.value.key_where, name_of, deep, out);
-    }
-    return;
-  }
+Setting setting_of(const Value::Field& field, const std::function<std::string(std::string_view)>& name_of) {
+  const Value& value = field.value;
   Setting setting;
-  setting.name = name_of(path);
-  setting.value = value;
-  setting.where = where;
-  setting.text = fmt::format("{}: {}", path, emit_flow_yaml(value));
+  setting.name = name_of(field.key);
+  setting.where = value.key_where;
+  setting.text = fmt::format("{}: {}", field.key, emit_flow_yaml(value));
   setting.missing = missing_names(value);
   // A flag that is true becomes an option without a value.
   const bool yes =
       value.kind == Value::Kind::scalar && !value.quoted && (value.scalar == "true" || value.scalar == "True");
-  if (yes) setting.value = {};
-  if (value.kind == Value::Kind::null) setting.value = scalar_value("null", where);
-  out.push_back(std::move(setting));
+  if (!yes) setting.value = value;
+  if (value.kind == Value::Kind::null) setting.value = scalar_value("null", setting.where);
+  return setting;
 }
 
 template <typename Parse>
@@ -125,13 +116,7 @@ std::vector<std::string> missing_names(const Value& value) {
 std::vector<Setting> settings_of_mapping(const Value& mapping,
                                          const std::function<std::string(std::string_view)>& name_of) {
   std::vector<Setting> out;
-  if (mapping.kind == Value::Kind::mapping) collect_settings(mapping, "", mapping.where, name_of, false, out);
-  return out;
-}
-
-std::vector<Setting> settings_of_tree(const Value& root, const std::function<std::string(std::string_view)>& name_of) {
-  std::vector<Setting> out;
-  if (root.kind == Value::Kind::mapping) collect_settings(root, "", root.where, name_of, true, out);
+  for (const Value::Field& field : mapping.fields) out.push_back(setting_of(field, name_of));
   return out;
 }
 

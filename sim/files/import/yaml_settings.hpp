@@ -35,8 +35,5 @@ std::vector<std::string> missing_names(const Value& value);
 // Returns one setting for each key of a mapping; `name_of` makes the setting's name from the key.
 std::vector<Setting> settings_of_mapping(const Value& mapping,
                                          const std::function<std::string(std::string_view)>& name_of);
-// Returns one setting for each leaf of a tree of mappings; `name_of` gets the full path,
-// "trainer.strategy.sequence_parallel".
-std::vector<Setting> settings_of_tree(const Value& root, const std::function<std::string(std::string_view)>& name_of);
 
 }  // namespace mirfak

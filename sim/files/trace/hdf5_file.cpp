@@ -425,24 +425,28 @@ std::vector<T> Hdf5File::read_column(const std::string& name) const {
   return values;
 }
 
+// Chunks are as long as the first values that are written: each one is padded to its length and then compressed, which
+// for the short columns of a small trace would take most of the time of writing it.
 template <typename T>
-Hdf5Column<T>::Hdf5Column(Hdf5File& file, std::string name) : file_(file), name_(std::move(name)) {
+void Hdf5Column<T>::add_dataset() {
   const hsize_t none = 0;
   const hsize_t unlimited = H5S_UNLIMITED;
-  const hsize_t chunk = kChunk;
+  const hsize_t chunk = std::max<std::size_t>(1, buffer_.size());
   const Hdf5Handle space(H5Screate_simple(1, &none, &unlimited), H5Sclose);
   const Hdf5Handle properties = without_dates(H5P_DATASET_CREATE);
   H5Pset_chunk(properties.id(), 1, &chunk);
   H5Pset_shuffle(properties.id());
   H5Pset_deflate(properties.id(), kDeflateLevel);
-  dataset_ = Hdf5Handle(file.checked(H5Dcreate2(file.file_.id(), name_.c_str(), type_of<T>(), space.id(), H5P_DEFAULT,
-                                                properties.id(), H5P_DEFAULT),
-                                     "adding " + name_),
+  dataset_ = Hdf5Handle(file_.checked(H5Dcreate2(file_.file_.id(), name_.c_str(), type_of<T>(), space.id(), H5P_DEFAULT,
+                                                 properties.id(), H5P_DEFAULT),
+                                      "adding " + name_),
                         H5Dclose);
 }
 
 template <typename T>
 void Hdf5Column<T>::flush() {
+  if (dataset_.id() < 0) add_dataset();
+  if (buffer_.empty()) return;
   const hsize_t begin = written_;
   const hsize_t count = buffer_.size();
   const hsize_t size = begin + count;

@@ -100,23 +100,23 @@ class Hdf5File {
 
 // A one-dimensional dataset that grows, chunked and compressed. T: Hdf5Bool, uint8_t, int32_t, uint32_t, int64_t or
 // double.
-// The file must outlive the column; finish() writes the values that were appended since the last full chunk.
+// The file must outlive the column; finish() writes the values that were appended since the last full chunk. The
+// dataset is in the file once it has a full chunk or is finished.
 template <typename T>
 class Hdf5Column {
  public:
-  Hdf5Column(Hdf5File& file, std::string name);
+  Hdf5Column(Hdf5File& file, std::string name) : file_(file), name_(std::move(name)) {}
 
   void append(T value) {
     buffer_.push_back(value);
     if (buffer_.size() == kChunk) flush();
   }
-  void finish() {
-    if (!buffer_.empty()) flush();
-  }
+  void finish() { flush(); }
 
-  static constexpr std::size_t kChunk = 65536;  // values
+  static constexpr std::size_t kChunk = 65536;  // values; fewer in a column that has fewer
 
  private:
+  void add_dataset();
   void flush();
 
   Hdf5File& file_;

@@ -444,9 +444,8 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   out.formula = fmt::format("{}{}{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth",
                             cost.algorithm, cost.protocol.empty() ? "" : " ", cost.protocol, name_of(kind),
                             group.shape.ranks, group.shape.domains, group.shape.domains == 1 ? "" : "s");
-  out.numbers =
-      fmt::format("buffer {}: latency {} + {} / ({} GB/s)", format_bytes(bytes), format_seconds(cost.latency_s),
-                  format_bytes(cost.bytes_sent), format_number(cost.bytes_per_s / kGB));
+  out.numbers = fmt::format("buffer {}: latency {} + {} / ({})", format_bytes(bytes), format_seconds(cost.latency_s),
+                            format_bytes(cost.bytes_sent), format_rate(cost.bytes_per_s));
   out.evaluation = evaluation_of(cost);
   const auto add = [&](const LinkSpec& of, const char* name, const Figure& figure) {
     out.inputs.push_back(input(of.name + " " + name, figure));
@@ -494,8 +493,8 @@ Explanation CollectiveModel::explain_send_uncorrected(double bytes, bool same_do
   const LinkSpec& link = same_domain ? *link_of(inside.send).spec : hardware_->network;
   Explanation out;
   out.formula = fmt::format("send over {}: latency + bytes / bandwidth", link.name);
-  out.numbers = fmt::format("{}: latency {} + transfer at {} GB/s", format_bytes(bytes), format_seconds(cost.latency_s),
-                            format_number(cost.bytes_per_s / kGB));
+  out.numbers = fmt::format("{}: latency {} + transfer at {}", format_bytes(bytes), format_seconds(cost.latency_s),
+                            format_rate(cost.bytes_per_s));
   out.evaluation = evaluation_of(cost);
   out.inputs = {input(link.name + " bandwidth, bytes/s", link.bandwidth),
                 input(link.name + " send efficiency", link.send_efficiency),

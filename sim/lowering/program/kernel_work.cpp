@@ -90,9 +90,4 @@ KernelWork memory_work(OperatorKind kind, double bytes_read, double bytes_writte
   return work;
 }
 
-double bytes_moved(const KernelWork& work) {
-  const double reads = std::accumulate(work.reads.begin(), work.reads.end(), 0.0);
-  return (reads + std::accumulate(work.writes.begin(), work.writes.end(), 0.0)) * work.passes;
-}
-
 }  // namespace mirfak

@@ -45,6 +45,4 @@ KernelWork traffic_work(double bytes);
 // "gather". The kernel reads `bytes_read` and writes `bytes_written` in rows of `row_bytes`.
 KernelWork memory_work(OperatorKind kind, double bytes_read, double bytes_written, double row_bytes);
 
-double bytes_moved(const KernelWork& work);  // for kinds that are bound by memory
-
 }  // namespace mirfak

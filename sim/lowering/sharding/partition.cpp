@@ -560,7 +560,6 @@ class StepWriter {
   std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
   std::map<TensorId, ParameterShard> gradients_;
   std::map<TensorId, Sharding> gathered_;    // tensors that were kept gathered, and their shardings
-  MeshAxisSet of_inputs_;                    // mesh axes that divide inputs: the axes of replicas
   std::set<TensorId> for_parameters_;        // gradients that only gradients of parameters are made of
   std::map<TensorId, MeshAxisSet> put_off_;  // mesh axes over which `for_parameters_` stay partial sums
   std::set<TensorId> added_;                 // gradients that only a sum reads

@@ -39,20 +39,6 @@ LogicalMesh logical_mesh(const Cluster& cluster, int nodes, int gpus, int rows, 
   return out;
 }
 
-std::vector<LogicalMesh> logical_meshes(const Cluster& cluster, int nodes, int gpus) {
-  const int devices = nodes * gpus;
-  std::vector<LogicalMesh> out;
-  for (int columns = devices; columns >= 1; --columns) {
-    if (devices % columns != 0) continue;
-    if (gpus % columns != 0 && columns % gpus != 0) continue;
-    const int rows = devices / columns;
-    LogicalMesh mesh = logical_mesh(cluster, nodes, gpus, rows, columns);
-    if (mesh.group({kRows, kColumns}).shape.domains == 1 && rows > columns) continue;
-    out.push_back(mesh);
-  }
-  return out;
-}
-
 double seconds_of(const std::vector<ReshardStep>& steps, const LogicalMesh& mesh, const CollectiveModel& collectives) {
   double seconds = 0;
   for (const ReshardStep& step : steps)

@@ -31,11 +31,6 @@ struct LogicalMesh {
 // columns = nodes * gpus.
 LogicalMesh logical_mesh(const Cluster& cluster, int nodes, int gpus, int rows, int columns);
 
-// Returns all logical meshes of a submesh whose axes cover all nodes in the same way: a row lies within a node, or in
-// whole nodes. If a submesh is one scale-up domain, a mesh and its exchange are the same machine, so only one of the
-// two is returned.
-std::vector<LogicalMesh> logical_meshes(const Cluster& cluster, int nodes, int gpus);
-
 // Returns the seconds of the collectives of `steps`, one after the other.
 double seconds_of(const std::vector<ReshardStep>& steps, const LogicalMesh& mesh, const CollectiveModel& collectives);
 

@@ -39,9 +39,7 @@ class Planner {
     }
     std::stable_sort(found_.begin(), found_.end(), faster);
     keep_best();
-    const Clock::time_point behind = Clock::now();
     if (!out_.plans.empty() && !stops()) out_.plans.front().gain = gain_of(out_.plans.front().plan);
-    out_.gain_s = seconds_since(behind);
     out_.total_s = seconds_since(begin);
     return std::move(out_);
   }

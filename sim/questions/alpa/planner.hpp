@@ -38,7 +38,6 @@ struct PlannerOutcome {
   std::int64_t changes = 0;   // executed changes of one property of a good plan
   double plan_s = 0;          // time of both levels
   double execute_s = 0;
-  double gain_s = 0;
   double total_s = 0;
   double least_shortage_bytes = 0;  // least shortage of executed plans that do not fit; 0: none
   bool complete = true;             // false: planning was stopped

@@ -60,7 +60,7 @@ class Search {
     consider(first);
     search(first, last);
     if (best_.empty()) return std::nullopt;
-    return StagePartition{best_, best_time_, tried_};
+    return StagePartition{best_, best_time_};
   }
 
  private:
@@ -111,7 +111,6 @@ class Search {
   const Found& at_bound(int bound) {
     const auto [found, added] = found_.try_emplace(bound);
     if (!added) return found->second;
-    ++tried_;
     found->second = with_one_in_flight(bounds_[static_cast<std::size_t>(bound)]);
     if (std::isfinite(found->second.sum) && !fits(found->second)) {
       found->second = with_stages_counted(bounds_[static_cast<std::size_t>(bound)]);
@@ -273,7 +272,6 @@ class Search {
   std::map<int, Found> found_;                                // by bound
   std::vector<PlannedStage> best_;
   double best_time_;
-  int tried_ = 0;
 };
 
 }  // namespace

@@ -61,7 +61,6 @@ struct PlannedStage {
 struct StagePartition {
   std::vector<PlannedStage> stages;
   double iteration_s = 0;  // sum of the stages' seconds and (microbatches - 1) times the slowest's
-  int bounds_tried = 0;    // number of bounds on the slowest stage that were tried
 };
 
 // Returns the partition with the least iteration time; nullopt: no partition fits, or none is as fast as wanted. Exact:

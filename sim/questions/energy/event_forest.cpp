@@ -208,7 +208,6 @@ void EventForest::relabel(ClusterId to) {
   const auto count = static_cast<std::uint32_t>(part_.size());
   clusters_[from].size -= count;
   clusters_[to].size += count;
-  relabelled_ += count;
   for (const Visit& visit : part_) {
     for (std::uint32_t i = incidence_begin_[visit.event]; i < incidence_begin_[visit.event + 1]; ++i) {
       const auto [arc, other] = incidences_[i];

@@ -35,8 +35,6 @@ class EventForest {
   // sides, some of them more than once; valid until the next call.
   std::span<const ArcId> transplant(EventId child, EventId end, EventId parent, ArcId arc, Picoseconds makespan);
 
-  std::uint64_t relabelled() const { return relabelled_; }  // events so far that changed their cluster, for benchmarks
-
  private:
   using ClusterId = std::uint32_t;
 
@@ -106,7 +104,6 @@ class EventForest {
   std::vector<std::uint32_t> seen_in_;  // by arc: the last pruning that kept it
   std::uint32_t prunings_ = 0;
   std::vector<std::pair<ClusterId, ClusterId>> flipping_;  // clusters, and those that they were reached from
-  std::uint64_t relabelled_ = 0;
 };
 
 }  // namespace mirfak

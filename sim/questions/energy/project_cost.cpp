@@ -143,7 +143,7 @@ std::optional<ArcId> ProjectCost::next_tight(Picoseconds deadline) {
 void ProjectCost::shorten_to(Picoseconds deadline, Microwatts price) {
   while (!finished_) {
     if (price_ >= price) return;
-    if (effort_.pivots % kPivotsBetweenChecks == 0) check_cancelled();
+    if (pivots_ % kPivotsBetweenChecks == 0) check_cancelled();
     const auto arc = next_tight(deadline);
     if (!arc) break;
     makespan_ = cheapest_makespan_ - tightening_.now();
@@ -153,7 +153,7 @@ void ProjectCost::shorten_to(Picoseconds deadline, Microwatts price) {
 }
 
 void ProjectCost::pivot(ArcId entering) {
-  ++effort_.pivots;
+  ++pivots_;
   Arc& arc = arcs_[entering];
   const bool shrinks = forest_.side(arc.tail) == EventForest::kSourceSide;
   if (!shrinks) set_piece(arc, arc.piece - 1);
@@ -176,7 +176,6 @@ bool ProjectCost::augment(EventId near, EventId far, ArcId entering, const Bottl
   const Bottleneck before = towards_source(near);
   const Microwatts more = std::min({before.residual, through, behind.residual});
   if (is_unlimited(more)) return false;
-  ++effort_.augmentations;
   pass_corner();
   price_ += more;
   for (EventId event = near; forest_.parent(event) != kNone; event = forest_.parent(event)) {
@@ -246,12 +245,6 @@ void ProjectCost::pass_corner() {
   const double cost = cost_j();
   if (!corners_.empty()) corners_.back().price = price_;
   corners_.push_back({makespan_, price_, cost});
-}
-
-ProjectCost::Effort ProjectCost::effort() const {
-  Effort out = effort_;
-  out.moved_events = forest_.relabelled();
-  return out;
 }
 
 double ProjectCost::cost_j() const {

@@ -32,7 +32,6 @@ class ProjectCost {
   // Shortens the project at the least cost to `deadline`, or as far as it goes; stops where a second less would cost
   // `price` or more. A deadline later than makespan() has no effect.
   void shorten_to(Picoseconds deadline, Microwatts price = kUnlimited);
-  void shorten_fully() { shorten_to(0); }
 
   Picoseconds makespan() const { return makespan_; }
   bool is_shortest() const { return finished_; }
@@ -44,13 +43,7 @@ class ProjectCost {
   // makespan.
   std::vector<Picoseconds> event_times() const;
 
-  // Amount of work, for benchmarks.
-  struct Effort {
-    std::uint64_t pivots = 0;         // arcs that became tight
-    std::uint64_t augmentations = 0;  // pivots that raised the price
-    std::uint64_t moved_events = 0;   // events moved from one cluster to another (EventForest)
-  };
-  Effort effort() const;
+  std::uint64_t pivots() const { return pivots_; }  // arcs that became tight so far, for benchmarks
 
  private:
   static constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
@@ -100,7 +93,7 @@ class ProjectCost {
   Microwatts price_ = 0;
   bool finished_ = false;
   std::vector<Corner> corners_;
-  Effort effort_;
+  std::uint64_t pivots_ = 0;
 };
 
 }  // namespace mirfak

@@ -72,8 +72,7 @@ class SearchTree {
   StateChoices states_;
   RecentCosts recent_costs_;
   ClusterChoices clusters_;
-  std::vector<EnergyAsked> energy_asked_;  // by span of clocks
-  std::deque<ClusterBound> bounds_;        // by span of clocks
+  std::deque<ClusterBound> bounds_;  // by span of clocks
 };
 
 }  // namespace mirfak

@@ -38,10 +38,4 @@ double Failures::rate_per_s() const {
   return rate;
 }
 
-double Failures::rate_within(int survives) const {
-  double rate = 0;
-  for (const FailureCause& cause : causes) rate += cause.nodes <= survives ? cause.rate_per_s : 0;
-  return rate;
-}
-
 }  // namespace mirfak

@@ -45,9 +45,6 @@ struct Failures {
   NodeSpread spread;
 
   double rate_per_s() const;  // total of all causes
-  // Returns the rate of the causes that take at most `survives` nodes, so that a state in memory with as many copies
-  // outlives them.
-  double rate_within(int survives) const;
 };
 
 }  // namespace mirfak

@@ -11,33 +11,7 @@ namespace {
 
 bool is_lost(std::size_t part) { return static_cast<TimePart>(part) != TimePart::training; }
 
-// Adds figures one by one, with the properties that only few of them have.
-class Figures {
- public:
-  Figures& add(std::string key, std::string label, std::string meaning,
-               std::function<double(const TrainingInputs&)> number) {
-    TrainingFigure& of = list_.emplace_back();
-    of.key = std::move(key);
-    of.label = std::move(label);
-    of.meaning = std::move(meaning);
-    of.number = std::move(number);
-    return *this;
-  }
-  Figures& unknown(const char* when, std::function<bool(const TrainingInputs&)> is_known) {
-    list_.back().unknown = when;
-    list_.back().is_known = std::move(is_known);
-    return *this;
-  }
-  Figures& counted() {
-    list_.back().whole = true;
-    return *this;
-  }
-
-  std::vector<TrainingFigure> take() { return std::move(list_); }
-
- private:
-  std::vector<TrainingFigure> list_;
-};
+using Figures = FigureList<TrainingFigure>;
 
 auto estimate(double TrainingEstimate::*of) {
   return [of](const TrainingInputs& in) { return in.prediction.estimate.*of; };
@@ -74,7 +48,7 @@ void add_finish(Figures& out) {
           [](const TrainingInputs& in) { return in.prediction.undisturbed_s; });
   out.add("iterations", "iterations", "As operations.iterations, operations.gpu_hours or training.tokens say.",
           [](const TrainingInputs& in) { return static_cast<double>(in.prediction.course.calendar.iterations()); })
-      .counted();
+      .with(counted);
   out.add("goodput", "goodput", "Share of the mean time that is training whose results last.",
           estimate(&TrainingEstimate::goodput));
 }
@@ -163,13 +137,13 @@ void add_operations(Figures& out) {
       .unknown(no_best, has(&TrainingPrediction::best_memory_interval_s));
   out.add("spares", "spares", "Nodes that stand by (operations.spares).",
           [](const TrainingInputs& in) { return static_cast<double>(in.prediction.course.spares); })
-      .counted();
+      .with(counted);
   out.add("best_spares", "best spares",
           "Spares with which the training is cheapest, or where no price is known the fewest with which it takes no "
           "longer: tried in runs of their own.",
           optional(&TrainingPrediction::best_spares))
       .unknown("nodes are not repaired", has(&TrainingPrediction::best_spares))
-      .counted();
+      .with(counted);
   out.add("restarts", "restarts", "Interruptions, mean over the simulated runs; they strike restarts too.",
           estimate(&TrainingEstimate::restarts));
 }
