@@ -27,7 +27,7 @@ const std::string kEvents =
 class CaptureFolder : public ScratchFolder {
  public:
   std::string write(const std::string& text, const std::string& name = "a.capture") const {
-    const std::string path = (this->path() / name).string();
+    std::string path = (this->path() / name).string();
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

@@ -314,7 +314,7 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
     for (double CapturedTimes::*part : kTimes) {
       out.mean.*part += rank.times.*part / static_cast<double>(executed.ranks.size());
     }
-    out.ranks.push_back(std::move(rank));
+    out.ranks.push_back(rank);
   }
   out.longest = out.ranks[longest].rank;
   out.work = RankReader(capture, executed, longest).work();
