@@ -144,7 +144,7 @@ TEST_CASE("a CUDA graph takes the host one launch, whatever is in it") {
   REQUIRE(kernel_s < issue_s());  // otherwise the host would not be seen
   CHECK(seconds(graph) == doctest::Approx(issue_s() + 3 * kernel_s).epsilon(1e-9));
   CHECK(seconds(capture_of(small, "", {"[" + three + "]"})) == doctest::Approx(3 * issue_s() + kernel_s).epsilon(1e-9));
-  // What follows the graph is launched by itself.
+  // The kernel after the graph is launched by itself.
   CHECK(seconds(capture_of(small, "", {R"([["graph",1],["op",0,0,0,0],["op",0,0,0,0]])"})) ==
         doctest::Approx(2 * issue_s() + kernel_s).epsilon(1e-9));
 }

@@ -194,7 +194,7 @@ TEST_CASE("where nothing fits with the probability, that of the nearest is told"
     CHECK(*none.nearest_fit_probability > 0);
     CHECK(*none.nearest_fit_probability < 0.9);
     spec.fit_probability = *none.nearest_fit_probability - 1e-9;
-    // What hosts lack comes on top where they keep optimizer state.
+    // Hosts that keep optimizer state may lack memory besides.
     if (each.space.space.offload_optimizer.size() == 1) CHECK(search(job, spec).strategies.size() == 1);
     CHECK(most > *none.nearest_fit_probability);
   }

@@ -1,4 +1,4 @@
-// What may be used of a memory, against hand calculations; and the probability of fitting, which has to agree with it.
+// The usable part of a memory, against hand calculations; and the probability of fitting, which has to agree with it.
 
 #include "program/memory_limit.hpp"
 

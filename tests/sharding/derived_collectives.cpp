@@ -236,7 +236,7 @@ TEST_CASE("logits that every tensor rank gathers: one all-gather of them, a whol
   REQUIRE(backward.size() == 1);
   CHECK(backward.at(CollectiveKind::all_reduce).number == 1);
   CHECK(backward.at(CollectiveKind::all_reduce).bytes == 2 * sbh(model, options, strategy));
-  // Of the softmax, fp32, a rank keeps all classes instead of its own.
+  // A rank keeps the softmax, fp32, of all classes instead of its own.
   CHECK(gathered.kept_bytes - divided.kept_bytes == doctest::Approx(4 * logits * 3 / 4));
 }
 

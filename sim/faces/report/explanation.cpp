@@ -558,16 +558,15 @@ void Explainer::add_fit_probability(Table& table) {
   const StageMemory& memory = simulation_.result.stages[simulation_.result.fullest_plan].memory;
   const double platform = memory.peak.platform;
   const double rest = memory.peak.total() - platform;
-  const MemoryLimit limit = limit_of_probability(widths, kUnlucky);
-  const auto need = [&](double factor, double bytes) { return platform + bytes + factor * rest; };
+  const auto add_need = [&](const char* label, double quantile) {
+    const MemoryLimit limit = limit_of_probability(widths, quantile);
+    table.add({label, format_bytes(platform + limit.spare_bytes + limit.factor * rest),
+               fmt::format("platform {} {}, all else x {:.3g}", limit.spare_bytes < 0 ? '-' : '+',
+                           format_bytes(std::abs(limit.spare_bytes)), limit.factor)});
+  };
   table.add({"probability to fit", format_percent(probability), "ranges.yaml, memory.device"});
-  table.add({"need of the fullest stage, 1 of 10 processes exceeds it",
-             format_bytes(need(limit.factor, limit.spare_bytes)),
-             fmt::format("platform + {}, all else x {:.3g}", format_bytes(limit.spare_bytes), limit.factor)});
-  table.add({"need of the fullest stage, 9 of 10 processes exceed it",
-             format_bytes(need(std::exp(-widths.below), -widths.platform_below_bytes)),
-             fmt::format("platform - {}, all else x {:.3g}", format_bytes(widths.platform_below_bytes),
-                         std::exp(-widths.below))});
+  add_need("need of the fullest stage, 1 of 10 processes exceeds it", kUnlucky);
+  add_need("need of the fullest stage, 9 of 10 processes exceed it", 1 - kUnlucky);
 }
 
 Section Explainer::memory_section() {

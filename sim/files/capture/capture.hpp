@@ -68,7 +68,7 @@ struct CaptureEvent {
   std::int64_t id = 0;
 };
 
-// What one rank did in the window of the capture.
+// The record of one rank in the window of the capture.
 struct CapturedRank {
   std::int64_t rank = 0;
   int line = 0;  // of the file

@@ -181,6 +181,7 @@ class CaptureReader {
   void read_header();
   void read_table(std::size_t table);
   void read_rank(std::size_t line);
+  void read_events(const Part& list, CapturedRank& rank);
   void read_event(const Part& event, CapturedRank& rank);
   void check_memory(const Part& event);
   void check_ranks();
@@ -282,23 +283,29 @@ void CaptureReader::read_rank(std::size_t line) {
     rank.dispatched = part.at("dispatched").whole(0, kMost);
     for (const auto& [note, count] : part.at("notes").fields()) rank.notes.emplace_back(note, count.whole(0, kMost));
     for (const Part& event : part.at("before").items()) check_memory(event);
-    const std::vector<Part> events = part.at("events").items(0, std::size_t{1} << 31);
-    std::int64_t of_graph = 0;  // events that the graph still has
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      const std::size_t known = rank.events.size();
-      read_event(events[i], rank);
-      const bool kept = rank.events.size() > known;
-      if (kept) rank.events.back().position = static_cast<std::uint32_t>(i);
-      if (of_graph > 0 && !(kept && may_be_in_graph(rank.events.back().kind))) {
-        events[i].fail("an event of the CUDA graph that began before: op, comm, wait, record or await");
-      }
-      of_graph = kept && rank.events.back().kind == CaptureEventKind::graph ? rank.events.back().id
-                 : of_graph > 0                                             ? of_graph - 1
-                                                                            : 0;
-    }
-    if (of_graph > 0) part.at("events").fail(fmt::format("{} more events of the CUDA graph", of_graph));
+    read_events(part.at("events"), rank);
   }
   capture_.ranks.push_back(std::move(rank));
+}
+
+void CaptureReader::read_events(const Part& list, CapturedRank& rank) {
+  const std::vector<Part> events = list.items(0, std::size_t{1} << 31);
+  std::int64_t of_graph = 0;  // events that the CUDA graph still has
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const std::size_t known = rank.events.size();
+    read_event(events[i], rank);
+    const bool kept = rank.events.size() > known;  // events of memory are not
+    if (kept) rank.events.back().position = static_cast<std::uint32_t>(i);
+    if (of_graph > 0) {
+      if (!kept || !may_be_in_graph(rank.events.back().kind)) {
+        events[i].fail("an event of the CUDA graph that began before: op, comm, wait, record or await");
+      }
+      --of_graph;
+    } else if (kept && rank.events.back().kind == CaptureEventKind::graph) {
+      of_graph = rank.events.back().id;
+    }
+  }
+  if (of_graph > 0) list.fail(fmt::format("{} more events of the CUDA graph", of_graph));
 }
 
 void CaptureReader::check_memory(const Part& event) {
@@ -341,7 +348,7 @@ void CaptureReader::read_event(const Part& event, CapturedRank& rank) {
   } else if (word == "host" || word == "graph") {
     of_length(2);
     out.kind = word == "host" ? CaptureEventKind::host : CaptureEventKind::graph;
-    out.id = parts[1].whole(0, 100'000'000);
+    out.id = parts[1].whole(0, word == "host" ? 1'000'000 : 100'000'000);
   } else {
     check_memory(event);
     return;

@@ -300,7 +300,7 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   out.capacity_bytes = pricing.cluster.groups().front().hardware.gpu.memory_bytes.value;
   out.platform_bytes = pricing.framework.memory.platform_bytes;
   std::size_t longest = 0;
-  double most_s = -1;
+  double longest_s = -1;
   for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
     CapturedRankResult rank = RankReader(capture, executed, r).result();
     rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
@@ -309,8 +309,8 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
     out.flop += rank.flop / static_cast<double>(executed.ranks.size());
     double kernels_s = 0;
     for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kTimes[part];
-    if (kernels_s > most_s) longest = r;
-    most_s = std::max(most_s, kernels_s);
+    if (kernels_s > longest_s) longest = r;
+    longest_s = std::max(longest_s, kernels_s);
     for (double CapturedTimes::*part : kTimes) {
       out.mean.*part += rank.times.*part / static_cast<double>(executed.ranks.size());
     }

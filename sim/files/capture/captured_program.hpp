@@ -12,7 +12,7 @@
 
 namespace mirfak {
 
-// What captured programs are priced with. References must outlive the results.
+// Cluster and tables that price captured programs. References must outlive the results.
 struct CapturePricing {
   const Cluster& cluster;  // rank r runs on device r
   const OperatorTable& table;

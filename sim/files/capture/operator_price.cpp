@@ -111,6 +111,17 @@ GemmShape product_shape(const CapturedTensor& a, const CapturedTensor& b, const 
   return shape;
 }
 
+// Describes a mask by the share of blocks of scores that are computed: one of 128 x 128 scores counts if the mask lets
+// any through. Shares up to that of a causal mask are taken for causal ones with a window, larger ones for no mask.
+void set_mask(double computed, AttentionShape& shape) {
+  const double blocks = std::ceil(shape.queries / 128);
+  const double on_diagonal = 1 / (2 * blocks);
+  shape.causal = shape.queries == shape.keys && computed <= 0.5 + on_diagonal + 1e-6;
+  if (!shape.causal || computed >= 0.5 + on_diagonal - 1e-6) return;
+  const double pairs = std::max(computed - on_diagonal, 1 / shape.keys);
+  shape.window = std::ceil(shape.keys * (1 - std::sqrt(std::max(0.0, 1 - 2 * pairs))));
+}
+
 }  // namespace
 
 OperatorPrices::OperatorPrices(const GpuSpec& gpu, const OperatorTable& table, double time_factor)
@@ -182,21 +193,6 @@ KernelCost OperatorPrices::convolution(const CapturedOperator& op, const Operato
   out.activity = Activity::gemm;
   return out;
 }
-
-namespace {
-
-// Describes a mask by the share of blocks of scores that are computed: one of 128 x 128 scores counts if the mask lets
-// any through. Shares up to that of a causal mask are taken for causal ones with a window, larger ones for no mask.
-void set_mask(double computed, AttentionShape& shape) {
-  const double blocks = std::ceil(shape.queries / 128);
-  const double on_diagonal = 1 / (2 * blocks);
-  shape.causal = shape.queries == shape.keys && computed <= 0.5 + on_diagonal + 1e-6;
-  if (!shape.causal || computed >= 0.5 + on_diagonal - 1e-6) return;
-  const double pairs = std::max(computed - on_diagonal, 1 / shape.keys);
-  shape.window = std::ceil(shape.keys * (1 - std::sqrt(std::max(0.0, 1 - 2 * pairs))));
-}
-
-}  // namespace
 
 KernelCost OperatorPrices::attention(const CapturedOperator& op, const OperatorRule& rule) {
   const std::span<const CapturedTensor> query = argument(op, "query");
@@ -290,9 +286,9 @@ int OperatorPrices::kernels_of_lists(const CapturedOperator& op) const {
   for (std::size_t i = 0; i < first; ++i) blocks += std::ceil(elements(op.in[i]) / table_.lists.elements);
   const std::vector<int>& most = table_.lists.tensors;
   const double of_launch = most[std::clamp<std::size_t>(lists, 1, most.size()) - 1];
-  constexpr double most_kernels = 1e9;
+  constexpr double max_kernels = 1e9;
   return static_cast<int>(
-      std::clamp(std::max(std::ceil(tensors / of_launch), std::ceil(blocks / table_.lists.blocks)), 1.0, most_kernels));
+      std::clamp(std::max(std::ceil(tensors / of_launch), std::ceil(blocks / table_.lists.blocks)), 1.0, max_kernels));
 }
 
 OperatorPrice OperatorPrices::price(const CapturedOperator& op) {

@@ -28,7 +28,7 @@ constexpr int kMaxUnevenLayers = 1000;
 constexpr double kMaxDays = 1e6;
 constexpr double kMaxUsd = 1e15;
 constexpr double kMaxWatts = 1e12;
-constexpr double kMostFitProbability = 0.999;
+constexpr double kMaxFitProbability = 0.999;
 
 // Returns the powers of two up to the largest number of nodes of a type, and that number.
 std::vector<int> usual_counts(const Cluster& cluster) {
@@ -149,7 +149,7 @@ const FieldTable<SearchSection, Job>& search_fields() {
           [](const S& of) { return scalar_value(of.spec.headroom); }),
       F(
           "fit_probability",
-          [](const Node& node, S& of, const Job&) { of.spec.fit_probability = node.as_number(0, kMostFitProbability); },
+          [](const Node& node, S& of, const Job&) { of.spec.fit_probability = node.as_number(0, kMaxFitProbability); },
           [](const S& of) { return scalar_value(of.spec.fit_probability); }),
       F("tolerance", [](auto& of) -> auto& { return of.spec.tolerance; }, {0, 1}),
       F(

@@ -11,7 +11,7 @@ namespace {
 
 using Candidates = std::vector<const ValidatedRun*>;
 
-constexpr std::size_t kBestOf = 3;
+constexpr std::size_t kShortlist = 3;
 
 double least_measured(std::span<const ValidatedRun* const> runs) {
   return (*std::min_element(
@@ -42,7 +42,7 @@ void judge_order(LayoutChoice& out, const Candidates& sorted) {
   const double best_s = least_measured(timed);
   out.correlation = rank_correlation(pairs);
   out.regret = timed.front()->seconds.measured / best_s - 1;
-  out.regret_of_three = least_measured(std::span(timed).first(std::min(kBestOf, timed.size()))) / best_s - 1;
+  out.regret_of_three = least_measured(std::span(timed).first(std::min(kShortlist, timed.size()))) / best_s - 1;
 }
 
 void judge_outcomes(LayoutChoice& out, const Candidates& sorted) {

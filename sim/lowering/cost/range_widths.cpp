@@ -53,14 +53,14 @@ FactorSpread read_spread(const Node& section) {
 
 DeviceMemoryWidths read_device_memory(const Node& section) {
   constexpr double kSmallest = 1e-4;
-  constexpr double kMostBytes = 1e12;
+  constexpr double kMaxBytes = 1e12;
   Mapping in(section);
   in.require("source").as_string();
   DeviceMemoryWidths out;
   out.below = in.require("below").as_number(kSmallest, kWidest);
   out.above = in.require("above").as_number(kSmallest, kWidest);
-  out.platform_below_bytes = in.require("platform_below_bytes").as_number(0, kMostBytes);
-  out.platform_above_bytes = in.require("platform_above_bytes").as_number(0, kMostBytes);
+  out.platform_below_bytes = in.require("platform_below_bytes").as_number(0, kMaxBytes);
+  out.platform_above_bytes = in.require("platform_above_bytes").as_number(0, kMaxBytes);
   in.finish();
   return out;
 }

@@ -9,8 +9,8 @@ namespace mirfak {
 // Bytes of a memory of `capacity` bytes that may be used if a share of it, the headroom, is kept free.
 inline double usable_bytes(double capacity, double headroom) { return capacity * (1 - headroom); }
 
-// What a strategy may use of the memories of its devices and hosts. Of a device with `capacity` bytes, of which
-// `platform` bytes are what software takes whatever the model,
+// The limit on memory that a strategy may use on its devices and hosts. On a device with `capacity` bytes, `platform`
+// bytes of which software takes whatever the model, a strategy may use
 //
 //   usable(capacity) = platform + (capacity - platform - spare_bytes) / factor
 //

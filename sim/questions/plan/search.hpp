@@ -40,9 +40,9 @@ struct SearchSpec {
   // Cap on the average power of all GPUs over an iteration; 0: none. Strategies that draw more run at lower clocks
   // (clock_choices).
   double power_cap_w = 0;
-  // What a strategy has to keep, as needs are predictions: a share of each memory that stays free, in [0, 1), and the
-  // least probability of fitting on its devices, in [0, 1), as the job's ranges have it (program/memory_limit.hpp); 0,
-  // or ranges that are not known: any.
+  // The reserve that a strategy has to keep, as needs are predictions: a share of each memory that stays free, in [0,
+  // 1), and the least probability of fitting on its devices, in [0, 1), as the job's ranges have it
+  // (program/memory_limit.hpp); 0, or ranges that are not known: any.
   double headroom = 0.05;
   double fit_probability = 0;
   double tolerance = 0;     // share by which a missed strategy may be better than the last found; 0: exact search

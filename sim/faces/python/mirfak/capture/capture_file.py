@@ -1,8 +1,8 @@
 """Files of captures: written whole, read strictly.
 
 A capture is text in lines, compressed by gzip: a header, three tables, a line for each rank, and a line that says how
-many lines there are and the CRC-32 of their bytes. The same capture has the same bytes. sim/faces/python/README.md
-describes each field.
+many lines there are and the CRC-32 of their bytes. The same capture has the same bytes. README.md describes each
+field.
 """
 
 from __future__ import annotations
@@ -62,11 +62,15 @@ class Capture:
     def _moved(self, event: list[Any], rank: int) -> list[Any]:
         if event[0] != "comm":
             return event
-        places = self.__dict__.setdefault("_moved_places", {})
+        places = self._moved_places
         if (event[1], rank) not in places:
             entry = self.groups.moved(self.tables["collectives"][event[1]], rank)
             places[event[1], rank] = self._place("collectives", entry)
         return ["comm", places[event[1], rank], *event[2:]]
+
+    @functools.cached_property
+    def _moved_places(self) -> dict[tuple[int, int], int]:
+        return {}
 
     @functools.cached_property
     def groups(self) -> Groups:

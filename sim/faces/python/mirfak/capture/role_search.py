@@ -32,6 +32,8 @@ class RoleSearch:
         self._cuts: dict[int, list[int]] = {}
         self._alone: set[int] = set()
         self._proofs: list[int] = []
+        self._families: list[list[tuple[int, ...]]] = []
+        self._prints: dict[int, str] = {}
         self.answers: Answers = {}
         self._capture([0])
         while self._misses_a_role() or self._differs_at_an_end() or self._fails_a_proof():
@@ -53,6 +55,8 @@ class RoleSearch:
         """Families, roles and fingerprints, from what is captured."""
         made = [group for answer in self.answers.values() for group in answer["groups"]]
         groups = Groups(self._world_size, made)
+        if groups.families != self._families:  # what ranks did is told in terms of these
+            self._families, self._prints = groups.families, {}
         used, pipelines = set(), set()
         for answer in self.answers.values():
             for entry in answer["tables"]["collectives"]:
@@ -61,10 +65,9 @@ class RoleSearch:
                     used.add(family)
                     pipelines.update({family} if entry["kind"] in BETWEEN_TWO else ())
         self._roles = Roles(groups, used, pipelines, self._cuts, self._alone, self._world_size)
-        self._prints = {
-            rank: fingerprint(groups, answer["tables"]["collectives"], answer["rank"])
-            for rank, answer in self.answers.items()
-        }
+        for rank in self.answers.keys() - self._prints.keys():
+            answer = self.answers[rank]
+            self._prints[rank] = fingerprint(groups, answer["tables"]["collectives"], answer["rank"])
 
     def _representatives(self) -> dict[tuple[int, ...], int]:
         """The first captured rank of each role that has one."""
