@@ -142,9 +142,9 @@ class FakeDevices(TorchDispatchMode):
         self.launched(lambda: higher_order.entry_of(function, arguments, keywords, result, self.recorder.note))
         return result
 
-    def launched(self, entry: Callable[[], dict[str, Any]]) -> None:
-        """Records an operator, of which `entry` makes the entry."""
-        module, phase = self.steps.place()
+    def launched(self, entry: Callable[[], dict[str, Any]], where: tuple[int, int] | None = None) -> None:
+        """Records an operator, of which `entry` makes the entry. where: its module and phase, if they are known."""
+        module, phase = where or self.steps.place()
         if self.recorder.listening:
             with self._entries:
                 place = self.recorder.operators.place_of(entry())
@@ -213,8 +213,8 @@ class FakeDevices(TorchDispatchMode):
                 self.memory.see(tensor, stream)
 
     def record(self, function: Any, arguments: Any, keywords: Any, result: Any) -> None:
+        where = self.steps.place()  # of views, too: the gradient of an operator belongs to where the operator ran
         if not self.recorder.listening:
-            self.steps.place()  # where a gradient will be computed follows from where its operator ran
             return
         name = function._schema.name.split("::")[1]
         touched = (tensor for value in (*arguments, *keywords.values(), result) for tensor in tensors_in(value))
@@ -223,7 +223,7 @@ class FakeDevices(TorchDispatchMode):
         if not launches(function, name):
             self.recorder.host()
             return
-        self.launched(lambda: entry_of(function, arguments, keywords, result))
+        self.launched(lambda: entry_of(function, arguments, keywords, result), where)
 
     @staticmethod
     def _device(function: Any, arguments: Any, keywords: Any) -> torch.device | None:
