@@ -141,7 +141,7 @@ const KernelModel& OperatorPrices::model(Precision precision, const std::string&
   KernelModel made(gpu_, precision, generations);
   made.set_time_factor(time_factor_);
   made.set_clock_share(settled_, limit_);
-  return models_.emplace(std::pair(precision, generation), std::move(made)).first->second;
+  return models_.emplace(std::pair(precision, generation), made).first->second;
 }
 
 Precision OperatorPrices::precision_of(const CapturedTensor& tensor) const {
