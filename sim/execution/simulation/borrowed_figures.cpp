@@ -41,10 +41,19 @@ std::string products_note(const GpuSpec& gpu, const IterationResult& result) {
       whose, 100 * borrowed, 100 * own, 100 * products * borrowed, 100 * products * own);
 }
 
-bool has_table(const GpuSpec& gpu, Precision precision) {
-  const bool of_16_bits = precision == Precision::fp16 || precision == Precision::bf16;
-  return gpu.gemm.contains(precision) ||
-         (of_16_bits && (gpu.gemm.contains(Precision::bf16) || gpu.gemm.contains(Precision::fp16)));
+// Returns the fit that prices products in a precision; fp16 and bf16 stand for each other. Null: none does.
+const GemmFit* fit_of(const GpuSpec& gpu, Precision precision) {
+  if (const auto own = gpu.gemm.find(precision); own != gpu.gemm.end()) return &own->second;
+  if (precision != Precision::fp16 && precision != Precision::bf16) return nullptr;
+  const auto other = gpu.gemm.find(precision == Precision::fp16 ? Precision::bf16 : Precision::fp16);
+  return other == gpu.gemm.end() ? nullptr : &other->second;
+}
+
+// Returns whether products in a precision are priced by another GPU's fit: the fit is there, and not by own
+// measurements.
+bool takes_over(const GpuSpec& gpu, Precision precision) {
+  const GemmFit* fit = fit_of(gpu, precision);
+  return !gpu.like.empty() && fit != nullptr && fit->quality.measurements == 0;
 }
 
 std::string precision_note(const GpuSpec& gpu, Precision precision, const IterationResult& result) {
@@ -82,7 +91,7 @@ std::string link_note(const NodeHardware& node, const IterationResult& result) {
 }  // namespace
 
 bool borrows_products(const GpuSpec& gpu, Precision precision) {
-  return !gpu.like.empty() || !has_table(gpu, precision);
+  return takes_over(gpu, precision) || fit_of(gpu, precision) == nullptr;
 }
 
 bool borrows_collectives(const NodeHardware& node) {
@@ -97,10 +106,9 @@ std::vector<std::string> borrowed_figures(const Job& job, const IterationResult&
   };
   for (const NodeGroup& group : job.cluster.groups()) {
     const NodeHardware& node = group.hardware;
-    if (!node.gpu.like.empty()) add(products_note(node.gpu, result));
-    if (!has_table(node.gpu, job.product_precision())) {
-      add(precision_note(node.gpu, job.product_precision(), result));
-    }
+    const Precision precision = job.product_precision();
+    if (takes_over(node.gpu, precision)) add(products_note(node.gpu, result));
+    if (fit_of(node.gpu, precision) == nullptr) add(precision_note(node.gpu, precision, result));
     if (borrows_collectives(node) && node.spec.gpus > 1 && share_of_collectives(result) > 0) {
       add(link_note(node, result));
     }
