@@ -59,6 +59,19 @@ AttentionCost forward(const GpuSpec& spec, const AttentionShape& call) {
 
 }  // namespace
 
+TEST_CASE("kernels in 8 bits take their share of the 8-bit peak, and move one byte an element") {
+  GpuSpec spec = gpu();
+  spec.peak_flops.emplace(Precision::fp8, figure(400e12));
+  spec.attention.at("flash-2").in_8_bits = true;
+  CHECK(forward(spec, shape(80, 64, false)).compute_s == doctest::Approx(8 * kBlock / 4));
+  spec.attention.at("flash-2").io_passes = figure(1);
+  const double wide = forward(gpu(), shape(80, 64, false)).memory_s;
+  CHECK(wide == 0);
+  // Queries and results of 64 tokens in 80 heads of 64.
+  spec.memory_bandwidth = figure(1e12);
+  CHECK(forward(spec, shape(80, 64, false)).memory_s == doctest::Approx(2 * 80 * 64 * 64 / 1e12));
+}
+
 TEST_CASE("tiles: one fits a multiprocessor, an eleventh waits for a tenth of all") {
   const GpuSpec spec = gpu();
   CHECK(forward(spec, shape(1, 64, false)).compute_s == doctest::Approx(kBlock));

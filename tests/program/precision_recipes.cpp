@@ -104,13 +104,36 @@ TEST_CASE("all layers of an fp4 model run in its format, embedding and head in 1
 TEST_CASE("formats run where the tensor cores have them") {
   const auto runs = [](const char* precision, const char* node) {
     const Job job = job_in(precision, node);
-    return can_train(job.cluster.groups().front().hardware.gpu, job);
+    return !format_obstacle(job.cluster.groups().front().hardware.gpu, job);
   };
   CHECK_FALSE(runs("fp8-current", "dgx-a100-80g"));
   CHECK(runs("fp8-block", "hgx-h100"));
   CHECK_FALSE(runs("mxfp8", "hgx-h100"));
   CHECK_FALSE(runs("nvfp4", "hgx-h100"));
   CHECK(runs("nvfp4", "hgx-b200"));
+}
+
+TEST_CASE("attention in 8 bits: the kernels of the same makers, where a GPU has figures of them") {
+  const auto obstacle = [](const char* precision, const char* node) {
+    Job job = job_in(precision, node);
+    job.training.fp8_attention = true;
+    const auto found = format_obstacle(job.cluster.groups().front().hardware.gpu, job);
+    return found ? found->key + ": " + found->message : "";
+  };
+  CHECK(obstacle("fp8", "gb200-nvl72").empty());
+  CHECK(obstacle("mxfp8", "gb200-nvl72").empty());
+  CHECK(obstacle("bf16", "gb200-nvl72") ==
+        "training.fp8_attention: attention computes in 8 bits beside linear layers in fp8, mxfp8 or nvfp4, not beside "
+        "bf16");
+  CHECK(obstacle("fp8", "hgx-h100").find("has no figures of attention in 8 bits (cudnn-fp8") != std::string::npos);
+
+  Job job = job_in("mxfp8", "gb200-nvl72");
+  job.framework.fusion.attention = {"cudnn@blackwell", "flash-2"};
+  CHECK(job.attention_kernels() == job.framework.fusion.attention);
+  job.training.fp8_attention = true;
+  CHECK(job.attention_kernels() == std::vector<std::string>{"cudnn-mxfp8@blackwell", "flash-2-mxfp8"});
+  job.training.precision = "nvfp4";
+  CHECK(job.attention_kernels() == std::vector<std::string>{"cudnn-fp8@blackwell", "flash-2-fp8"});
 }
 
 }  // namespace precision_recipes_test

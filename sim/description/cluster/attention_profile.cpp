@@ -133,7 +133,8 @@ AttentionFit read_alike(const Node& node, const std::map<std::string, AttentionF
 
 }  // namespace
 
-std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section) {
+std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section,
+                                                        const std::map<Precision, Figure>& peaks) {
   Mapping mapping(section);
   std::optional<BackwardGuess> guess;
   if (const std::optional<Node> node = mapping.find("backward")) guess = read_backward(file, *node);
@@ -143,14 +144,20 @@ std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const
   for (const std::string& name : attention_kernel_names()) {
     const std::optional<Node> node = mapping.find(name);
     if (!node) continue;
+    if (attention_in_8_bits(name) && !peaks.contains(Precision::fp8)) node->fail("`peak_flops` has no fp8");
     if (Mapping(*node).has("like")) {
       alike.emplace_back(name, *node);
-    } else {
-      out.emplace(name, reader.read(*node));
+      continue;
     }
+    AttentionFit& fit = out.emplace(name, reader.read(*node)).first->second;
+    fit.in_8_bits = attention_in_8_bits(name);
   }
   mapping.finish();
-  for (const auto& [name, node] : alike) out.insert_or_assign(name, read_alike(node, out));
+  for (const auto& [name, node] : alike) {
+    AttentionFit fit = read_alike(node, out);
+    if (fit.in_8_bits != attention_in_8_bits(name)) node.fail(fmt::format("{} compute in another width", fit.like));
+    out.insert_or_assign(name, std::move(fit));
+  }
   if (out.empty()) section.fail("expected at least one generation of kernels");
   return out;
 }

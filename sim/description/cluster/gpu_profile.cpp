@@ -87,7 +87,7 @@ void read_attention(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
   if (const std::optional<Node> node = file.root().find("attention")) {
     if (!gpu.peak_flops.contains(Precision::fp16))
       node->fail("attention is computed in 16 bits: `peak_flops` has no fp16");
-    gpu.attention = read_attention_fits(file, *node);
+    gpu.attention = read_attention_fits(file, *node, gpu.peak_flops);
   } else if (other != nullptr) {
     gpu.attention = other->attention;
   }

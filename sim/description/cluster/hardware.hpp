@@ -76,6 +76,7 @@ struct AttentionFit {
   Figure io_passes;        // passes of queries and results through memory that forward kernels do not overlap
   Figure backward_passes;  // passes of queries through memory in the kernels before and after the backward kernel
   std::optional<AttentionTable> table;  // absent: constants from published figures, or from kernels timed alone
+  bool in_8_bits = false;               // shares of the 8-bit peak, of kernels that read and write 8 bits; else of 16
   FitQuality quality;                   // quality on measured calls of at least 1024 tokens
   std::string like;                     // another generation of this GPU whose constants these are; empty: its own
   std::string like_source;              // why that generation is as fast

@@ -16,7 +16,8 @@ namespace mirfak {
 // Reads a GPU profile. `gemm_like` returns the GPU whose fits a file without a measured table takes over.
 GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const Node& name)>& gemm_like);
 // Reads the `attention` section of a GPU profile, by generation of kernels.
-std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section);
+std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section,
+                                                        const std::map<Precision, Figure>& peaks);
 LinkSpec read_link_profile(ProfileFile& file);
 std::vector<PriceSpec> read_price_profile(ProfileFile& file);
 

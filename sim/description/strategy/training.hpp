@@ -47,6 +47,7 @@ struct TrainingSpec {
   std::vector<DocumentCount> documents;
   std::string precision = "bf16";     // name of a PrecisionRecipe
   bool fp8_parameters = false;        // parameters of linear layers are kept and gathered in the narrow format
+  bool fp8_attention = false;         // attention computes in 8 bits
   bool fp8_activation_input = false;  // backward keeps the input of an MLP's activation function in 8 bits
   CudaGraphs cuda_graphs;
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches

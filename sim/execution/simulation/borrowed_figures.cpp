@@ -65,8 +65,9 @@ std::string precision_note(const GpuSpec& gpu, Precision precision, const Iterat
 }
 
 // Says whose figures price attention if the profile has none of the kernels that run; empty: it has them.
-std::string attention_note(const GpuSpec& gpu, const Framework& framework, const IterationResult& result) {
-  const AttentionChoice choice = attention_choice(gpu, framework.fusion.attention);
+std::string attention_note(const GpuSpec& gpu, const Job& job, const IterationResult& result) {
+  const std::vector<std::string> kernels = job.attention_kernels();
+  const AttentionChoice choice = attention_choice(gpu, kernels);
   const double share = share_of(result, Activity::attention);
   if (choice.figures_of.empty() || share == 0) return {};
   const std::string why = choice.fit->like_source.empty() ? "" : fmt::format(" ({})", choice.fit->like_source);
@@ -120,7 +121,7 @@ std::vector<std::string> attention_stand_ins(const Job& job, const IterationResu
   std::vector<std::string> out;
   if (!BlockHardware(job).fused_attention) return out;
   for (const NodeGroup& group : job.cluster.groups()) {
-    std::string note = attention_note(group.hardware.gpu, job.framework, result);
+    std::string note = attention_note(group.hardware.gpu, job, result);
     if (!note.empty() && std::find(out.begin(), out.end(), note) == out.end()) out.push_back(std::move(note));
   }
   return out;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "calibration/parameter_fit.hpp"
+#include "model/attention_kernels.hpp"
 
 #include <fmt/format.h>
 
@@ -99,6 +100,7 @@ class CallFitting {
       fail_input({}, fmt::format("{} has no constants of attention.{} to score", gpu_.name, target_.attention),
                  "leave out --score to fit them");
     }
+    fit_.in_8_bits = attention_in_8_bits(target_.attention);
     fit_.io_passes = known != nullptr ? known->io_passes : Figure{0.7, {}};
     fit_.backward_passes = known != nullptr ? known->backward_passes : Figure{7, {}};
     for (const auto& [head_dim, rows] : forward_rows_) {

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "calibration/attention_calls.hpp"
 #include "calibration/parameter_fit.hpp"
+#include "model/attention_kernels.hpp"
 
 #include <fmt/format.h>
 
@@ -172,7 +173,8 @@ namespace {
 double least_flop(const MeasuredAttention& sample) {
   const AttentionShape& s = sample.shape;
   const double keys = s.window > 0 ? std::min(s.window, s.keys) : s.keys;
-  return (sample.backward ? 2 : 1) * (s.causal ? 2 : 4) * s.batch * s.heads * s.queries * keys * s.head_dim;
+  return (sample.backward ? 2 : 1) * (s.causal ? 2 : 4) * s.batch * s.heads * s.queries * keys *
+         (s.head_dim + (s.value_dim > 0 ? s.value_dim : s.head_dim)) / 2;
 }
 
 bool is_backward(const CsvTable& table, std::size_t row) {
@@ -199,7 +201,8 @@ std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const
   const std::size_t time = table.require("latency_us");
   const GpuSpec gpu = target.gpu_spec();
   const bool sixteen_bit = gpu.peak_flops.contains(Precision::fp16);
-  const double peak = highest_flops(gpu, sixteen_bit ? Precision::fp16 : Precision::fp32);
+  const bool in_8_bits = attention_in_8_bits(target.attention) && gpu.peak_flops.contains(Precision::fp8);
+  const double peak = highest_flops(gpu, in_8_bits ? Precision::fp8 : sixteen_bit ? Precision::fp16 : Precision::fp32);
   const std::string limit = fmt::format("{}'s peak of {:.4g} TFLOP/s", gpu.name, peak / 1e12);
   std::vector<MeasuredAttention> out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -212,6 +215,7 @@ std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const
     sample.shape.kv_heads = size(row, "kv_heads");
     sample.shape.head_dim = size(row, "head_dim");
     sample.shape.causal = !causal || table.integer(row, *causal, 0, 1) == 1;
+    if (const auto value = table.find("value_dim")) sample.shape.value_dim = table.number(row, *value, 1, 1 << 20);
     if (const auto window = table.find("window")) sample.shape.window = table.number(row, *window, 0, 1e9);
     sample.seconds = table.number(row, time, 1e-3, 1e9) * 1e-6;
     target.check_possible(table, row, time, sample.seconds, least_flop(sample) / peak, limit);

@@ -76,7 +76,7 @@ FitScore score_where(std::string name, const ParameterFit& fit, const std::funct
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {"gemm", kGemmColumns, "b,B", ProfileKind::gpu, is_gemm_table, fit_gemm_tables},
-      {"attention", kAttentionColumns, "window,causal,pass", ProfileKind::gpu, is_attention_table,
+      {"attention", kAttentionColumns, "value_dim,window,causal,pass", ProfileKind::gpu, is_attention_table,
        fit_attention_tables},
       {"energy", kEnergyColumns, kEnergyOptional, ProfileKind::gpu, is_energy_table, fit_energy_tables},
       {"memory", kMemoryColumns, "", ProfileKind::gpu, is_memory_table, fit_memory_tables},

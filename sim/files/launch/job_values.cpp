@@ -94,6 +94,7 @@ constexpr JobKey kKeys[] = {
     {"training.precision", [](const Job& job) { return job.training.precision; }},
     {"training.gradient_precision", gradients_text},
     {"training.fp8_parameters", [](const Job& job) { return text(job.training.fp8_parameters); }},
+    {"training.fp8_attention", [](const Job& job) { return text(job.training.fp8_attention); }},
     {"training.fp8_activation_input", [](const Job& job) { return text(job.training.fp8_activation_input); }},
     {"training.cuda_graphs", [](const Job& job) { return graphs_text(job.training.cuda_graphs); }},
     {"training.lora", [](const Job& job) { return text(job.training.adapters.rank); }},

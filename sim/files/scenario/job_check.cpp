@@ -51,10 +51,9 @@ void check_hardware(const Document& document, const Job& job) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     for (const ReplicaClass& alike : classes) {
       const GpuSpec& gpu = job.hardware_of(stage, alike.first()).hardware.gpu;
-      if (can_train(gpu, job)) continue;
-      locate(document, "training.precision")
-          .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
-                           "choose another precision or GPU");
+      const std::optional<FormatObstacle> obstacle = format_obstacle(gpu, job);
+      if (!obstacle) continue;
+      locate(document, obstacle->key).fail_infeasible(obstacle->message, "choose another precision or GPU");
     }
   }
 }

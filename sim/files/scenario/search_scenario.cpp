@@ -54,13 +54,13 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
   // If the search may choose nodes, it is enough that some nodes can train.
   const auto groups = job.cluster.groups();
   const bool some = std::any_of(groups.begin(), groups.end(),
-                                [&](const NodeGroup& group) { return can_train(group.hardware.gpu, job); });
+                                [&](const NodeGroup& group) { return !format_obstacle(group.hardware.gpu, job); });
   if (some && spec.any_count) return;
   for (const NodeGroup& group : groups) {
-    if (can_train(group.hardware.gpu, job)) continue;
-    locate(document, "training.precision")
-        .fail_infeasible(group.hardware.gpu.title + " cannot compute in " + job.training.precision,
-                         "choose another precision, or leave these nodes out");
+    const std::optional<FormatObstacle> obstacle = format_obstacle(group.hardware.gpu, job);
+    if (!obstacle) continue;
+    locate(document, obstacle->key)
+        .fail_infeasible(obstacle->message, "choose another precision, or leave these nodes out");
   }
 }
 

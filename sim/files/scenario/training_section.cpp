@@ -146,6 +146,11 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
       F("fp8_parameters", &T::fp8_parameters, {},
         "parameters of linear layers are kept, and gathered, in the narrow format")
           .if_set(),
+      F("fp8_attention", &T::fp8_attention, {},
+        "attention computes in 8 bits, beside linear layers in a narrow format (Transformer Engine's `fp8_dpa`, "
+        "Megatron "
+        "Core's `fp8_dot_product_attention`); what it keeps for backward is counted in 16 bits")
+          .if_set(),
       F("fp8_activation_input", &T::fp8_activation_input, {},
         "backward keeps the input of an MLP's activation function in 8 bits (Megatron Core's "
         "`activation_func_fp8_input_store`)")

@@ -97,8 +97,8 @@ double share_of_pairs(const AttentionShape& shape) {
 AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit, Precision precision)
     : gpu_(&gpu),
       fit_(&fit),
-      peak_of_gpu_(&attention_peak(gpu, precision)),
-      element_bytes_(std::max(2.0, bytes_per_element(precision))),
+      peak_of_gpu_(fit.in_8_bits ? &gpu.peak_flops.at(Precision::fp8) : &attention_peak(gpu, precision)),
+      element_bytes_(fit.in_8_bits ? bytes_per_element(Precision::fp8) : std::max(2.0, bytes_per_element(precision))),
       peak_(peak_of_gpu_->value / gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
 

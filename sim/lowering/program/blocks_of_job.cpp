@@ -543,7 +543,7 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
 StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
                        const StageCosts* same_stage)
     : hardware(&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
-      kernels(hardware->hardware.gpu, kernel_precision(job), job.framework.fusion.attention),
+      kernels(hardware->hardware.gpu, kernel_precision(job), job.attention_kernels()),
       communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);

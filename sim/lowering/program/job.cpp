@@ -1,5 +1,6 @@
 #include "program/job.hpp"
 
+#include "model/attention_kernels.hpp"
 #include "schedule/schedule.hpp"
 
 #include "base/error.hpp"
@@ -32,6 +33,11 @@ const PrecisionRecipe& Job::recipe() const {
 
 Precision Job::precision() const { return precision_named(recipe().activations); }
 Precision Job::product_precision() const { return precision_named(recipe().products); }
+
+std::vector<std::string> Job::attention_kernels() const {
+  if (!training.fp8_attention) return framework.fusion.attention;
+  return attention_in_8_bits_of(framework.fusion.attention, recipe().scaling == Scaling::micro);
+}
 
 Job Job::at(int stage) const {
   Job out = *this;

@@ -10,6 +10,7 @@
 #include "strategy/training.hpp"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace mirfak {
@@ -35,6 +36,8 @@ struct Job {
   const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of a recipe
   Precision precision() const;            // precision of activations, and of products outside linear layers
   Precision product_precision() const;    // precision of linear layers of transformer layers
+  // Generations of fused attention that the framework runs in the training's number formats, the preferred one first.
+  std::vector<std::string> attention_kernels() const;
 
   // Global number of a rank. Ranks are numbered as in Megatron Core: tensor fastest, then context, then data, then
   // pipeline. Rank r runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage

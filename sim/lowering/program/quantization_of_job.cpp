@@ -16,6 +16,9 @@
 #include "program/block_hardware.hpp"
 #include "program/data_parallel.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace mirfak {
 
 std::optional<Quantization> quantization_of(const Job& job) {
@@ -41,9 +44,23 @@ KernelPrecision kernel_precision(const Job& job) {
   return {job.precision(), job.product_precision(), job.recipe().scaling == Scaling::block};
 }
 
-bool can_train(const GpuSpec& gpu, const Job& job) {
-  if (job.recipe().scaling == Scaling::micro && gpu.architecture != "blackwell") return false;
-  return gpu.peak_flops.contains(job.precision()) && gpu.peak_flops.contains(job.product_precision());
+std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job) {
+  const Scaling scaling = job.recipe().scaling;
+  const bool scales = scaling != Scaling::micro || gpu.architecture == "blackwell";
+  if (!scales || !gpu.peak_flops.contains(job.precision()) || !gpu.peak_flops.contains(job.product_precision())) {
+    return FormatObstacle{"training.precision", gpu.title + " cannot compute in " + job.training.precision};
+  }
+  if (!job.training.fp8_attention) return std::nullopt;
+  const std::string key = "training.fp8_attention";
+  if (scaling == Scaling::none || scaling == Scaling::block) {
+    return FormatObstacle{key, "attention computes in 8 bits beside linear layers in fp8, mxfp8 or nvfp4, not beside " +
+                                   job.training.precision};
+  }
+  const std::vector<std::string> kernels = job.attention_kernels();
+  const AttentionChoice choice = attention_choice(gpu, kernels);
+  if (choice.fit != nullptr && choice.fit->in_8_bits) return std::nullopt;
+  return FormatObstacle{
+      key, fmt::format("{} has no figures of attention in 8 bits ({})", gpu.title, fmt::join(kernels, ", "))};
 }
 
 }  // namespace mirfak

@@ -5,6 +5,7 @@
 #include "program/job.hpp"
 
 #include <optional>
+#include <string>
 
 namespace mirfak {
 
@@ -15,7 +16,15 @@ std::optional<Quantization> quantization_of(const Job& job);
 // Precisions in which the job's kernels compute.
 KernelPrecision kernel_precision(const Job& job);
 
-// True if the GPU multiplies in the job's formats: microscaling needs tensor cores that apply its scales (Blackwell).
-bool can_train(const GpuSpec& gpu, const Job& job);
+// A number format of the job in which a GPU cannot compute.
+struct FormatObstacle {
+  std::string key;      // key that states the format: "training.precision"
+  std::string message;  // "NVIDIA H100 cannot compute in mxfp8"
+};
+
+// Returns the format in which the GPU cannot compute; none: it can train the job. Microscaling needs tensor cores that
+// apply its scales (Blackwell), attention in 8 bits figures of such kernels, and linear layers in a narrow format whose
+// scales attention can take over.
+std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job);
 
 }  // namespace mirfak

@@ -114,7 +114,7 @@ ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_
 // The fastest choice and the choice of least energy need not be the same.
 void ClusterBound::rate(OfType& out, const Job& job) {
   const GpuSpec& gpu = job.cluster.groups().front().hardware.gpu;
-  if (!can_train(gpu, job)) fail_infeasible({}, gpu.title + " cannot compute in " + job.training.precision);
+  if (const auto obstacle = format_obstacle(gpu, job)) fail_infeasible({}, obstacle->message);
   for (const Strategy& sizes : group_sizes(space_)) {
     std::vector<OfBlocks>& in = out.in[sizes_of(sizes)];
     for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
