@@ -52,9 +52,9 @@ struct AttentionCost {
 // tile with a causal mask or a window executes the blocks of 64 keys that hold a visible one, and no others. Between
 // measured head dimensions the time of a product, and the rest, are interpolated over the dimension.
 //
-// Figures are of kernels in 16 bits, or of kernels in 8 bits (AttentionFit::in_8_bits). Jobs in tf32 and fp32 run other kernels, as FlashAttention takes fp16 and bf16
-// only (arXiv 2205.14135, appendix A). The model assumes that these kernels reach the same share of the peak of their
-// own precision and move elements of 4 bytes.
+// Figures are of kernels in 16 bits, or of kernels in 8 bits (AttentionFit::in_8_bits). Jobs in tf32 and fp32 run other
+// kernels, as FlashAttention takes fp16 and bf16 only (arXiv 2205.14135, appendix A). The model assumes that these
+// kernels reach the same share of the peak of their own precision and move elements of 4 bytes.
 class AttentionModel {
  public:
   // `gpu`, and `fit` of that GPU, must outlive the model. `precision`: of the tensors; below 16 bits the kernels run in
