@@ -90,7 +90,7 @@ class Search {
 // Adds the choices of nodes of one type, or of several types, with their bounds.
 void Search::plant(bool mixes) {
   for (SearchNode& root : tree_.roots(mixes)) {
-    if (root.raised || stops()) {
+    if (root.raised > 0 || stops()) {
       queue_.push(std::move(root));
     } else {
       for (SearchNode& child : tree_.work_on(root).children) queue_.push(std::move(child));
@@ -106,7 +106,7 @@ std::vector<SearchNode> Search::take() {
   while (out.size() < max_nodes && simulations < kSimulations) {
     std::optional<SearchNode> node = next();
     if (!node) break;
-    if (node->level == Level::strategy && node->raised) ++simulations;
+    if (node->to_simulate()) ++simulations;
     out.push_back(*std::move(node));
   }
   return out;

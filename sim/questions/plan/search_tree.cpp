@@ -1,5 +1,5 @@
-// Each level of the tree has two functions at most: the first raises the bound of a node, where the level knows a
-// closer bound than the one with which its nodes begin, and the other finds the node's children and bounds them.
+// Each level of the tree has one to three functions: those before the last raise the bound of a node, where the level
+// knows closer bounds than the one with which its nodes begin, and the last finds the node's children and bounds them.
 // Whatever is expensive happens in a function of its own, so that it is done only for nodes whose turn comes.
 
 #include "plan/search_tree.hpp"
@@ -26,18 +26,17 @@ bool energy_counts(const SearchSpec& spec) {
 
 }  // namespace
 
-// Returns the first function of the node's level for a node that can be raised, else the second.
+// Returns the function of the node's level for a node that was raised so often: those that raise it come first.
 SearchTree::Work SearchTree::work_of(const SearchNode& node) {
-  static constexpr std::array<std::array<Work, 2>, 6> levels = {{
-      {{&SearchTree::bound_nodes, &SearchTree::add_layouts}},     // nodes
-      {{nullptr, &SearchTree::add_blocks}},                       // layout
-      {{nullptr, &SearchTree::add_branches}},                     // blocks
-      {{&SearchTree::list_branch, &SearchTree::add_pipelines}},   // branch
-      {{nullptr, &SearchTree::add_row}},                          // pipeline
-      {{&SearchTree::bound_collectives, &SearchTree::simulate}},  // strategy
+  static constexpr std::array<std::array<Work, 3>, 6> levels = {{
+      {{&SearchTree::bound_nodes, &SearchTree::add_layouts}},                                 // nodes
+      {{&SearchTree::add_blocks}},                                                            // layout
+      {{&SearchTree::add_branches}},                                                          // blocks
+      {{&SearchTree::list_branch, &SearchTree::add_pipelines}},                               // branch
+      {{&SearchTree::add_row}},                                                               // pipeline
+      {{&SearchTree::bound_collectives, &SearchTree::bound_settled, &SearchTree::simulate}},  // strategy
   }};
-  const auto& level = levels[static_cast<std::size_t>(node.level)];
-  return level[node.raised || level[0] == nullptr ? 1 : 0];
+  return levels[static_cast<std::size_t>(node.level)][static_cast<std::size_t>(node.raised)];
 }
 
 SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads)
@@ -61,7 +60,7 @@ std::vector<SearchNode> SearchTree::roots(bool mixes) const {
   for (std::size_t i = 0; i < clusters_.size(); i += clusters_.spans().size()) {
     if ((types_of(clusters_[i].counts) > 1) != mixes) continue;
     SearchNode& node = out.emplace_back();
-    node.raised = !lazy();
+    node.raised = lazy() ? 0 : 1;
     node.cluster = static_cast<std::uint32_t>(i);
     node.place.nodes = clusters_[i].number;
   }
@@ -117,7 +116,7 @@ void SearchTree::bound_nodes(const SearchNode& node, NodeOutcome& out) {
   const ClusterBound::Least least = bounds_[choice.span].least(choice.counts);
   if (!std::isfinite(least.seconds)) return;  // no choice of blocks runs there
   SearchNode raised = with_bound(node, merit(node, least));
-  raised.raised = true;
+  raised.raised = 1;
   add(std::move(raised), out);
   if (choice.span + 1 == clusters_.spans().size()) return;
   SearchNode lower = with_bound(node, choice.rates.least(least.seconds, 0));
@@ -134,7 +133,7 @@ void SearchTree::add_layouts(const SearchNode& node, NodeOutcome& out) {
   for (const Strategy& layout : layouts(spec_.space, *in_every_order(job.cluster, choice.counts).front())) {
     SearchNode& child = children.emplace_back(node);
     child.level = Level::layout;
-    child.raised = false;
+    child.raised = 0;
     child.place.layout = static_cast<std::uint32_t>(children.size());
     child.holds = std::make_shared<LayoutSites>(job, choice.counts, layout, spec_.space);
   }
@@ -217,7 +216,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   const auto listed = std::make_shared<const ListedBranch>(std::move(branch), spec_.space, shared_);
   const Merit bound = merit(node, *listed);
   node = with_bound(std::move(node), bound);
-  node.raised = true;
+  node.raised = 1;
   node.strategies = listed->rows() * static_cast<std::int64_t>(states_of(*listed).size());
   node.holds = listed;
   out.counts.enumerated += node.strategies;
@@ -236,7 +235,7 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
     SearchNode child = node;
     child.level = Level::pipeline;
-    child.raised = false;
+    child.raised = 0;
     child.holds = priced;
     child.place.pipeline = static_cast<std::uint32_t>(number);
     child.pipeline = choice;
@@ -247,7 +246,7 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
 }
 
 SearchNode SearchTree::with_bound(SearchNode pipeline) const {
-  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline);
+  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline, pipeline.priced().fastest());
   const Merit bound = merit(pipeline, passes.last, passes.energy_j);
   return with_bound(std::move(pipeline), bound);
 }
@@ -273,7 +272,7 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
-  const PipelineBound passes = pipeline_bound(branch, node.pipeline);
+  const PipelineBound passes = pipeline_bound(branch, node.pipeline, branch.fastest());
   const std::vector<StateChoice>& choices = states_of(branch);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     SearchNode child = node;
@@ -299,12 +298,24 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
 // Bounds a strategy with its replicas' collectives.
 void SearchTree::bound_collectives(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
+  raise(node, node.priced().fastest(), chunks_of(node.priced(), node.pipeline), out);
+}
+
+// Bounds a strategy at the clocks at which its stages settle.
+void SearchTree::bound_settled(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, after_bounds);
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
+  raise(node, node.priced().settled(node.pipeline, chunks), chunks, out);
+}
+
+// `terms`: those of the strategy's passes.
+void SearchTree::raise(const SearchNode& node, const PlaceTerms& terms,
+                       const std::vector<std::vector<ChunkPlan>>& chunks, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
-  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, facts_);
-  const std::vector<StateTerms> states = branch.state_terms(chunks_of(branch, node.pipeline), node.state);
-  const Picoseconds bound = iteration_bound(branch, passes, states, node.state);
+  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, chunks, facts_, terms);
+  const Picoseconds bound = iteration_bound(branch, passes, branch.state_terms(chunks, node.state), node.state);
   SearchNode raised = with_bound(node, merit(node, bound, passes.energy_j));
-  raised.raised = true;
+  ++raised.raised;
   add(std::move(raised), out);
 }
 

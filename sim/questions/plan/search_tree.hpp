@@ -42,10 +42,13 @@ class SearchTree {
   void add_pipelines(const SearchNode& node, NodeOutcome& out);
   void add_row(const SearchNode& node, NodeOutcome& out);
   void bound_collectives(const SearchNode& node, NodeOutcome& out);
+  void bound_settled(const SearchNode& node, NodeOutcome& out);
   void simulate(const SearchNode& node, NodeOutcome& out);
 
   void list(SearchNode node, Branch branch, NodeOutcome& out);
   void add_strategies(const SearchNode& node, NodeOutcome& out);
+  void raise(const SearchNode& node, const PlaceTerms& terms, const std::vector<std::vector<ChunkPlan>>& chunks,
+             NodeOutcome& out);
   bool lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const;
   SearchNode with_bound(SearchNode node, const Merit& bound) const;
   SearchNode with_bound(SearchNode pipeline) const;
