@@ -123,8 +123,13 @@ std::optional<SearchNode> Search::next() {
   while (!queue_.empty()) {
     SearchNode node = queue_.top();
     queue_.pop();
-    if (!node.excluded_by(standing_)) return node;
-    counts_.bounded += node.strategies;
+    if (tree_.lacks_more(node)) {
+      counts_.too_large += node.strategies;
+    } else if (node.excluded_by(standing_)) {
+      counts_.bounded += node.strategies;
+    } else {
+      return node;
+    }
   }
   return std::nullopt;
 }
@@ -198,9 +203,10 @@ bool Search::stops() {
 // Finds the bytes that the best strategy lacks among branches of which nothing fits, after a search without results.
 void Search::look_for_least_shortage() {
   desperate_ = true;
-  tree_.look_at_all();
+  tree_.look_for_shortage(counts_);
   for (SearchNode& node : set_aside_) {
     counts_.too_large -= node.strategies;
+    tree_.bound_lack(node);
     queue_.push(std::move(node));
   }
   walk();

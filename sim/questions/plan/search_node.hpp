@@ -32,6 +32,7 @@ struct SearchNode {
   std::variant<std::monostate, std::shared_ptr<LayoutSites>, std::shared_ptr<const Branch>,
                std::shared_ptr<const ListedBranch>, std::shared_ptr<const PricedBranch>>
       holds;
+  Lack lack;  // least that the strategies below the node lack, in a search for the least shortage
   PipelineChoice pipeline;
   StateChoice state;
 

@@ -8,11 +8,13 @@
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/replica_bound.hpp"
+#include "program/optimizer_offload.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 
 namespace mirfak {
@@ -98,7 +100,10 @@ SearchNode SearchTree::with_bound(SearchNode node, const Merit& bound) const {
 }
 
 void SearchTree::add(SearchNode node, NodeOutcome& out) const {
-  if (node.excluded_by(standing_)) {
+  if (known_ != nullptr) node.key = node.lack.shortage;
+  if (lacks_more(node)) {
+    out.counts.too_large += node.strategies;
+  } else if (node.excluded_by(standing_)) {
     out.counts.bounded += node.strategies;
   } else {
     out.children.push_back(std::move(node));
@@ -108,6 +113,35 @@ void SearchTree::add(SearchNode node, NodeOutcome& out) const {
 void SearchTree::set_aside(SearchNode node, NodeOutcome& out) {
   out.counts.too_large += node.strategies;
   out.set_aside.push_back(std::move(node));
+}
+
+void SearchTree::bound_lack(SearchNode& node) {
+  if (const auto* branch = std::get_if<std::shared_ptr<const Branch>>(&node.holds)) {
+    node.lack = (*branch)->least_lack(states_of(**branch), shared_);
+  } else if (const auto* listed = std::get_if<std::shared_ptr<const ListedBranch>>(&node.holds)) {
+    node.lack = (*listed)->least_lack(states_of(**listed), shared_);
+  }
+  node.key = node.lack.shortage;
+}
+
+// Returns the least that a strategy of a pipeline lacks, by the bytes that stages hold between iterations or in the
+// optimizer step, whatever is recomputed.
+Lack SearchTree::least_lack(const PricedBranch& branch, const PipelineChoice& pipeline) const {
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, pipeline);
+  const double platform = branch.job().framework.memory.platform_bytes;
+  Lack out{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (const StateChoice& choice : states_of(branch)) {
+    const std::vector<StateTerms> states = branch.state_terms(chunks, choice);
+    MemoryRoom room;
+    for (std::size_t place = 0; place < states.size(); ++place) {
+      const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
+      room.add_device(states[place].resident + states[place].step_workspace, platform, node.gpu.memory_bytes.value,
+                      branch.limit());
+      room.add_host(states[place].host, host_memory_share(node.spec), branch.limit());
+    }
+    out = {std::min(out.shortage, room.shortage), std::max(out.free, room.free)};
+  }
+  return out;
 }
 
 // Bounds a choice of nodes by its blocks, and the next lower clocks by the same time: nothing is faster there.
@@ -169,7 +203,7 @@ void SearchTree::add_blocks(const SearchNode& node, NodeOutcome& out) {
     SearchNode child = with_bound(node, merit(node, least));
     child.level = Level::blocks;
     child.choice = choice;
-    if (!looks_at_all_ && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
+    if (known_ == nullptr && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
       set_aside(std::move(child), out);
     } else {
       add(std::move(child), out);
@@ -209,7 +243,7 @@ void SearchTree::list_branch(const SearchNode& node, NodeOutcome& out) {
 // Adds a branch with its pipelines. A branch of which nothing can fit is not listed unless everything is.
 void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   if (lazy() && node.excluded_by(standing_)) return;
-  if (lazy() && !looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) {
+  if (lazy() && known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) {
     node.holds = std::make_shared<const Branch>(std::move(branch));
     return set_aside(std::move(node), out);
   }
@@ -219,6 +253,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   node.raised = 1;
   node.strategies = listed->rows() * static_cast<std::int64_t>(states_of(*listed).size());
   node.holds = listed;
+  if (known_ != nullptr) bound_lack(node);
   out.counts.enumerated += node.strategies;
   if (node.strategies > 0) add(std::move(node), out);
 }
@@ -226,7 +261,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
 void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
   const ListedBranch& branch = node.listed();
-  if (!looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
+  if (known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
   const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
   const auto states = static_cast<std::int64_t>(states_of(branch).size());
   const auto may = [&](Picoseconds bound) {
@@ -240,6 +275,7 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
     child.place.pipeline = static_cast<std::uint32_t>(number);
     child.pipeline = choice;
     child.strategies = static_cast<std::int64_t>(choice.row->size()) * states;
+    if (known_ != nullptr) child.lack = least_lack(*priced, choice);
     add(with_bound(std::move(child)), out);
   };
   out.counts.bounded += states * branch.visit_pipelines(may, visit);
