@@ -20,8 +20,8 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME mirfak)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libmirfak-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "mirfak, libboost-dev, libboost-graph-dev, libboost-program-options-dev, \
-libeigen3-dev, libhdf5-dev, libfmt-dev, libyaml-dev, nlohmann-json3-dev, rapidjson-dev, zlib1g-dev, libsqlite3-dev, \
-libexpat1-dev, libtomlplusplus-dev, libprotobuf-dev, libtbb-dev, coinor-libcbc-dev")
+libeigen3-dev, libfmt-dev, libyaml-dev, nlohmann-json3-dev, rapidjson-dev, zlib1g-dev, libsqlite3-dev, \
+libexpat1-dev, libtomlplusplus-dev, libprotobuf-dev, libtbb-dev")
 set(CPACK_DEBIAN_MEASURE_PACKAGE_NAME mirfak-measure)
 set(CPACK_DEBIAN_MEASURE_PACKAGE_DEPENDS "mirfak, openmpi-bin")
 set(CPACK_COMPONENT_PROGRAM_GROUP program)

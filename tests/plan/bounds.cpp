@@ -146,25 +146,29 @@ void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, 
   pipeline.apply_to(job.strategy, branch.layout().classes);
   state.apply_to(job.strategy);
   if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) return;
-  const PipelineBound passes = pipeline_bound(branch, pipeline);
+  const PipelineBound passes = pipeline_bound(branch, pipeline, branch.fastest());
   const auto chunks = chunks_of(branch, pipeline);
   const std::vector<StateTerms> states = branch.state_terms(chunks, state);
   const Picoseconds bound = iteration_bound(branch, passes, states, state);
   ScheduleFacts facts;
-  const PipelineBound with_replicas = bound_with_replicas(branch, pipeline, state, facts);
-  const Picoseconds closer = iteration_bound(branch, with_replicas, states, state);
+  const auto at = [&](const PlaceTerms& terms) {
+    return iteration_bound(branch, bound_with_replicas(branch, pipeline, state, chunks, facts, terms), states, state);
+  };
+  const Picoseconds closer = at(branch.fastest());
+  const Picoseconds settled = at(branch.settled(pipeline, chunks));
   const auto score = branch.score(job, [](const IterationScore&) { return false; });
   REQUIRE(score);
   const double waiting_j = blocked_w(job.cluster) * to_seconds(score->time);
   CHECK(branch.bound() <= passes.last);
   CHECK(passes.last <= bound);
   CHECK(bound <= closer);
-  CHECK(closer <= score->time);
+  CHECK(closer <= settled);
+  CHECK(settled <= score->time);
   CHECK(branch.min_energy_j() <= passes.energy_j);
   constexpr double rounding = 1 - 1e-9;  // of sums in another order
   CHECK((passes.energy_j + waiting_j) * rounding <= score->energy_j);
-  gaps.time.add(static_cast<double>(closer), static_cast<double>(score->time));
-  gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(closer), score->energy_j);
+  gaps.time.add(static_cast<double>(settled), static_cast<double>(score->time));
+  gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(settled), score->energy_j);
 }
 
 void check_branch(const PricedBranch& branch, Dice& dice, AllGaps& gaps) {

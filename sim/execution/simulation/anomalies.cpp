@@ -32,7 +32,7 @@ ClockRange clocks_of(const Simulation& simulation, const StagePlan& plan) {
   StageCosts full = plan.costs;
   full.kernels.set_clock_share(1);
   const double held =
-      settled_clock(job_at(simulation.job, simulation.blocks, plan.stage), blocks, layer_mix(blocks, plan), full)
+      settled_clock(job_at(simulation.job, simulation.blocks, plan.stage), blocks, layer_mix(blocks, plan.chunks), full)
           .without_waiting;
   return {kernels.clock_share(), std::min({limit, held, kernels.clock_share()})};
 }

@@ -5,14 +5,15 @@
 #include "trace/hdf5_file.hpp"
 
 #include "base/error.hpp"
+#include "base/late_library.hpp"
 #include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/staged_file.hpp"
 #include "base/visible_text.hpp"
+#include "trace/hdf5_library.hpp"
 #include "trace/reading_process.hpp"
 
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -38,7 +39,13 @@ bool alone_in_process = false;
 
 constexpr hsize_t kManyTexts = 4096;  // tables of at least this many texts are compressed
 
-void quieten() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+const Hdf5Library& hdf5() {
+  using Find = const Hdf5Library* (*)();
+  static const Hdf5Library& library = *reinterpret_cast<Find>(late_function("hdf5", "mirfak_hdf5_library"))();
+  return library;
+}
+
+void quieten() { hdf5().H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
 herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* out) {
   auto& reason = *static_cast<std::string*>(out);
@@ -48,15 +55,15 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* out) {
 
 std::string last_reason() {
   std::string reason;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
-  H5Eclear2(H5E_DEFAULT);  // the thread's errors: a thread that ends with errors keeps the library from closing
+  hdf5().H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
+  hdf5().H5Eclear2(H5E_DEFAULT);  // the thread's errors: a thread that ends with errors keeps the library from closing
   return reason.empty() ? "no reason given" : reason;
 }
 
 hid_t make_bool_type() {
-  const hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
+  const hid_t type = hdf5().H5Tenum_create(hdf5().int8);
   for (const auto& [name, value] : {std::pair("FALSE", Hdf5Bool::no), std::pair("TRUE", Hdf5Bool::yes)}) {
-    H5Tenum_insert(type, name, &value);
+    hdf5().H5Tenum_insert(type, name, &value);
   }
   return type;
 }
@@ -69,24 +76,24 @@ hid_t bool_type() {
 template <typename T>
 hid_t type_of() {
   if constexpr (std::is_same_v<T, Hdf5Bool>) return bool_type();
-  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
-  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
-  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
-  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
-  if constexpr (std::is_same_v<T, std::uint32_t>) return H5T_NATIVE_UINT32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return hdf5().int64;
+  if constexpr (std::is_same_v<T, double>) return hdf5().float64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return hdf5().uint8;
+  if constexpr (std::is_same_v<T, std::int32_t>) return hdf5().int32;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return hdf5().uint32;
 }
 
 Hdf5Handle text_type(std::size_t length) {
-  Hdf5Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_size(type.id(), std::max<std::size_t>(1, length));
-  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
-  H5Tset_cset(type.id(), H5T_CSET_UTF8);
+  Hdf5Handle type(hdf5().H5Tcopy(hdf5().text), hdf5().H5Tclose);
+  hdf5().H5Tset_size(type.id(), std::max<std::size_t>(1, length));
+  hdf5().H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  hdf5().H5Tset_cset(type.id(), H5T_CSET_UTF8);
   return type;
 }
 
 Hdf5Handle without_dates(hid_t property_class) {
-  Hdf5Handle properties(H5Pcreate(property_class), H5Pclose);
-  H5Pset_obj_track_times(properties.id(), false);
+  Hdf5Handle properties(hdf5().H5Pcreate(property_class), hdf5().H5Pclose);
+  hdf5().H5Pset_obj_track_times(properties.id(), false);
   return properties;
 }
 
@@ -117,16 +124,17 @@ Hdf5File::Turn Hdf5File::take_turn() {
 Hdf5File Hdf5File::create(const std::filesystem::path& path) {
   const Turn turn = take_turn();
   quieten();
-  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access.id(), kMemoryStep, false);
+  const Hdf5Handle access(hdf5().H5Pcreate(hdf5().file_access), hdf5().H5Pclose);
+  hdf5().H5Pset_fapl_core(access.id(), kMemoryStep, false);
   // Closing a file closes all its open objects, so that none outlives an error.
-  H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+  hdf5().H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
   // Small index nodes: most datasets have one chunk.
-  const Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
-  H5Pset_istore_k(creation.id(), kIndexRank);
+  const Hdf5Handle creation(hdf5().H5Pcreate(hdf5().file_creation), hdf5().H5Pclose);
+  hdf5().H5Pset_istore_k(creation.id(), kIndexRank);
   Hdf5File file(path, take_turn(), Hdf5Handle());
   file.file_ = Hdf5Handle(
-      file.checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), "creating the file"), H5Fclose);
+      file.checked(hdf5().H5Fcreate(path.c_str(), hdf5().truncate, creation.id(), access.id()), "creating the file"),
+      hdf5().H5Fclose);
   return file;
 }
 
@@ -138,6 +146,7 @@ Hdf5File::~Hdf5File() = default;
 Hdf5File Hdf5File::open(const std::filesystem::path& path) {
   note_read_file(path);
   const Turn turn = take_turn();  // no other thread uses the library while this process is forked
+  hdf5();  // loaded here, as another thread may be loading something while this process is forked
   Hdf5File file(path, Turn(), Hdf5Handle());
   file.reader_ = std::make_unique<ReadingProcess>(file.path_, [&path]() -> ReadingProcess::Answers {
     alone_in_process = true;
@@ -155,16 +164,17 @@ Hdf5File Hdf5File::open_here(const std::filesystem::path& path) {
     fail_internal(path.string() + ": this is no regular file");
   }
   Hdf5File file(path, take_turn(), Hdf5Handle());
-  file.file_ =
-      Hdf5Handle(file.checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "opening the file"), H5Fclose);
+  file.file_ = Hdf5Handle(file.checked(hdf5().H5Fopen(path.c_str(), hdf5().read_only, H5P_DEFAULT), "opening the file"),
+                          hdf5().H5Fclose);
   return file;
 }
 
 void Hdf5File::write_out() {
-  checked(H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "completing the file");
-  const auto size = static_cast<std::size_t>(checked(H5Fget_file_image(file_.id(), nullptr, 0), "measuring the file"));
+  checked(hdf5().H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "completing the file");
+  const auto size =
+      static_cast<std::size_t>(checked(hdf5().H5Fget_file_image(file_.id(), nullptr, 0), "measuring the file"));
   std::vector<char> image(size);
-  checked(H5Fget_file_image(file_.id(), image.data(), size), "completing the file");
+  checked(hdf5().H5Fget_file_image(file_.id(), image.data(), size), "completing the file");
   checked(file_.release_now(), "closing the file");
   std::ofstream out(path_, std::ios::binary | std::ios::trunc);
   out.write(image.data(), static_cast<std::streamsize>(size));
@@ -173,27 +183,27 @@ void Hdf5File::write_out() {
 }
 
 void Hdf5File::add_group(const std::string& name) {
-  const Hdf5Handle properties = without_dates(H5P_GROUP_CREATE);
+  const Hdf5Handle properties = without_dates(hdf5().group_creation);
   const Hdf5Handle group(
-      checked(H5Gcreate2(file_.id(), name.c_str(), H5P_DEFAULT, properties.id(), H5P_DEFAULT), "adding " + name),
-      H5Gclose);
+      checked(hdf5().H5Gcreate2(file_.id(), name.c_str(), H5P_DEFAULT, properties.id(), H5P_DEFAULT), "adding " + name),
+      hdf5().H5Gclose);
 }
 
 void Hdf5File::write_attribute(const std::string& object, const char* name, Hdf5Handle::Id type, const void* value) {
-  const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Hdf5Handle attribute(checked(H5Acreate_by_name(file_.id(), object.c_str(), name, type, space.id(), H5P_DEFAULT,
-                                                       H5P_DEFAULT, H5P_DEFAULT),
+  const Hdf5Handle space(hdf5().H5Screate(H5S_SCALAR), hdf5().H5Sclose);
+  const Hdf5Handle attribute(checked(hdf5().H5Acreate_by_name(file_.id(), object.c_str(), name, type, space.id(),
+                                                              H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("adding attribute ") + name),
-                             H5Aclose);
-  checked(H5Awrite(attribute.id(), type, value), std::string("writing attribute ") + name);
+                             hdf5().H5Aclose);
+  checked(hdf5().H5Awrite(attribute.id(), type, value), std::string("writing attribute ") + name);
 }
 
 void Hdf5File::write_attribute(const std::string& object, const char* name, double value) {
-  write_attribute(object, name, H5T_NATIVE_DOUBLE, &value);
+  write_attribute(object, name, hdf5().float64, &value);
 }
 
 void Hdf5File::write_attribute(const std::string& object, const char* name, std::int64_t value) {
-  write_attribute(object, name, H5T_NATIVE_INT64, &value);
+  write_attribute(object, name, hdf5().int64, &value);
 }
 
 void Hdf5File::write_attribute(const std::string& object, const char* name, std::string_view text) {
@@ -212,18 +222,19 @@ void Hdf5File::write_fixed_texts(const std::string& name, std::span<const std::s
   }
   const Hdf5Handle type = text_type(longest);
   const hsize_t count = texts.size();
-  const Hdf5Handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
-  const Hdf5Handle properties = without_dates(H5P_DATASET_CREATE);
+  const Hdf5Handle space(scalar ? hdf5().H5Screate(H5S_SCALAR) : hdf5().H5Screate_simple(1, &count, nullptr),
+                         hdf5().H5Sclose);
+  const Hdf5Handle properties = without_dates(hdf5().dataset_creation);
   if (count >= kManyTexts) {  // padding is compressed to almost nothing
-    H5Pset_chunk(properties.id(), 1, &kManyTexts);
-    H5Pset_deflate(properties.id(), kDeflateLevel);
+    hdf5().H5Pset_chunk(properties.id(), 1, &kManyTexts);
+    hdf5().H5Pset_deflate(properties.id(), kDeflateLevel);
   }
-  const Hdf5Handle dataset(
-      checked(H5Dcreate2(file_.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
-              "adding " + name),
-      H5Dclose);
+  const Hdf5Handle dataset(checked(hdf5().H5Dcreate2(file_.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT,
+                                                     properties.id(), H5P_DEFAULT),
+                                   "adding " + name),
+                           hdf5().H5Dclose);
   if (texts.empty()) return;
-  checked(H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()), "writing " + name);
+  checked(hdf5().H5Dwrite(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()), "writing " + name);
 }
 
 void Hdf5File::write(const std::string& name, std::string_view text) { write_fixed_texts(name, {&text, 1}, true); }
@@ -343,61 +354,62 @@ void Hdf5File::require_plausible(std::size_t bytes, const std::string& name) con
 
 bool Hdf5File::has(const std::string& name) const {
   if (reader_) return ask(kHas, name) == "y";
-  return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT) > 0;
+  return hdf5().H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT) > 0;
 }
 
 bool Hdf5File::has_attribute(const std::string& object, const char* name) const {
   if (reader_) return ask(kHasAttribute, object, name) == "y";
-  return checked(H5Aexists_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT),
+  return checked(hdf5().H5Aexists_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT),
                  std::string("finding attribute ") + name) > 0;
 }
 
 double Hdf5File::read_number(const std::string& object, const char* name) const {
   if (reader_) return values_of<double>(ask(kNumber, object, name)).at(0);
-  const Hdf5Handle attribute(checked(H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
+  const Hdf5Handle attribute(checked(hdf5().H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("opening attribute ") + name),
-                             H5Aclose);
-  const Hdf5Handle space(checked(H5Aget_space(attribute.id()), "its size"), H5Sclose);
-  if (H5Sget_simple_extent_npoints(space.id()) != 1) {
+                             hdf5().H5Aclose);
+  const Hdf5Handle space(checked(hdf5().H5Aget_space(attribute.id()), "its size"), hdf5().H5Sclose);
+  if (hdf5().H5Sget_simple_extent_npoints(space.id()) != 1) {
     fail_internal(fmt::format("{}: attribute {} is no single number", path_, name));
   }
   double value = 0;
-  checked(H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value), std::string("reading attribute ") + name);
+  checked(hdf5().H5Aread(attribute.id(), hdf5().float64, &value), std::string("reading attribute ") + name);
   return value;
 }
 
 std::string Hdf5File::read_text(const std::string& object, const char* name) const {
   if (reader_) return ask(kText, object, name);
-  const Hdf5Handle attribute(checked(H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
+  const Hdf5Handle attribute(checked(hdf5().H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("opening attribute ") + name),
-                             H5Aclose);
-  const Hdf5Handle type(checked(H5Aget_type(attribute.id()), "its type"), H5Tclose);
-  const bool alone = H5Tget_class(type.id()) == H5T_STRING && H5Tis_variable_str(type.id()) <= 0;
-  const Hdf5Handle space(checked(H5Aget_space(attribute.id()), "its size"), H5Sclose);
-  if (!alone || H5Sget_simple_extent_npoints(space.id()) != 1) {
+                             hdf5().H5Aclose);
+  const Hdf5Handle type(checked(hdf5().H5Aget_type(attribute.id()), "its type"), hdf5().H5Tclose);
+  const bool alone = hdf5().H5Tget_class(type.id()) == H5T_STRING && hdf5().H5Tis_variable_str(type.id()) <= 0;
+  const Hdf5Handle space(checked(hdf5().H5Aget_space(attribute.id()), "its size"), hdf5().H5Sclose);
+  if (!alone || hdf5().H5Sget_simple_extent_npoints(space.id()) != 1) {
     fail_internal(fmt::format("{}: attribute {} is no text of fixed length", path_, name));
   }
-  require_plausible(H5Tget_size(type.id()), name);
-  std::string text(H5Tget_size(type.id()), '\0');
-  checked(H5Aread(attribute.id(), type.id(), text.data()), std::string("reading attribute ") + name);
+  require_plausible(hdf5().H5Tget_size(type.id()), name);
+  std::string text(hdf5().H5Tget_size(type.id()), '\0');
+  checked(hdf5().H5Aread(attribute.id(), type.id(), text.data()), std::string("reading attribute ") + name);
   return trimmed(text.data(), text.size());
 }
 
 std::vector<std::string> Hdf5File::read_fixed_texts(const std::string& name) const {
   if (reader_) return parted(ask(kTexts, name));
-  const Hdf5Handle dataset(checked(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name), H5Dclose);
-  const Hdf5Handle type(checked(H5Dget_type(dataset.id()), "its type"), H5Tclose);
-  const Hdf5Handle space(checked(H5Dget_space(dataset.id()), "its size"), H5Sclose);
-  if (H5Tget_class(type.id()) != H5T_STRING || H5Tis_variable_str(type.id()) > 0) {
+  const Hdf5Handle dataset(checked(hdf5().H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name),
+                           hdf5().H5Dclose);
+  const Hdf5Handle type(checked(hdf5().H5Dget_type(dataset.id()), "its type"), hdf5().H5Tclose);
+  const Hdf5Handle space(checked(hdf5().H5Dget_space(dataset.id()), "its size"), hdf5().H5Sclose);
+  if (hdf5().H5Tget_class(type.id()) != H5T_STRING || hdf5().H5Tis_variable_str(type.id()) > 0) {
     fail_internal(fmt::format("{}: {} holds no texts of fixed length", path_, name));
   }
-  const std::size_t length = H5Tget_size(type.id());
-  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id()));
+  const std::size_t length = hdf5().H5Tget_size(type.id());
+  const auto count = static_cast<std::size_t>(hdf5().H5Sget_simple_extent_npoints(space.id()));
   if (count > 0 && length > std::string().max_size() / count) fail_internal(path_ + ": " + name + " is too large");
   require_plausible(length * count, name);
   std::string padded(length * count, '\0');
   if (count > 0) {
-    checked(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()), "reading " + name);
+    checked(hdf5().H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()), "reading " + name);
   }
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < count; ++i) texts.push_back(trimmed(padded.data() + i * length, length));
@@ -415,13 +427,15 @@ std::vector<std::string> Hdf5File::read_texts(const std::string& name) const { r
 template <typename T>
 std::vector<T> Hdf5File::read_column(const std::string& name) const {
   if (reader_) return values_of<T>(ask(kColumn, name, std::string(1, letter_of<T>())));
-  const Hdf5Handle dataset(checked(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name), H5Dclose);
-  const Hdf5Handle space(checked(H5Dget_space(dataset.id()), "its size"), H5Sclose);
-  const auto count = static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space.id()), "measuring " + name));
+  const Hdf5Handle dataset(checked(hdf5().H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name),
+                           hdf5().H5Dclose);
+  const Hdf5Handle space(checked(hdf5().H5Dget_space(dataset.id()), "its size"), hdf5().H5Sclose);
+  const auto count =
+      static_cast<std::size_t>(checked(hdf5().H5Sget_simple_extent_npoints(space.id()), "measuring " + name));
   if (count > std::vector<T>().max_size()) fail_internal(path_ + ": " + name + " is too large");
   require_plausible(count * sizeof(T), name);
   std::vector<T> values(count);
-  checked(H5Dread(dataset.id(), type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "reading " + name);
+  checked(hdf5().H5Dread(dataset.id(), type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "reading " + name);
   return values;
 }
 
@@ -432,15 +446,15 @@ void Hdf5Column<T>::add_dataset() {
   const hsize_t none = 0;
   const hsize_t unlimited = H5S_UNLIMITED;
   const hsize_t chunk = std::max<std::size_t>(1, buffer_.size());
-  const Hdf5Handle space(H5Screate_simple(1, &none, &unlimited), H5Sclose);
-  const Hdf5Handle properties = without_dates(H5P_DATASET_CREATE);
-  H5Pset_chunk(properties.id(), 1, &chunk);
-  H5Pset_shuffle(properties.id());
-  H5Pset_deflate(properties.id(), kDeflateLevel);
-  dataset_ = Hdf5Handle(file_.checked(H5Dcreate2(file_.file_.id(), name_.c_str(), type_of<T>(), space.id(), H5P_DEFAULT,
-                                                 properties.id(), H5P_DEFAULT),
+  const Hdf5Handle space(hdf5().H5Screate_simple(1, &none, &unlimited), hdf5().H5Sclose);
+  const Hdf5Handle properties = without_dates(hdf5().dataset_creation);
+  hdf5().H5Pset_chunk(properties.id(), 1, &chunk);
+  hdf5().H5Pset_shuffle(properties.id());
+  hdf5().H5Pset_deflate(properties.id(), kDeflateLevel);
+  dataset_ = Hdf5Handle(file_.checked(hdf5().H5Dcreate2(file_.file_.id(), name_.c_str(), type_of<T>(), space.id(),
+                                                        H5P_DEFAULT, properties.id(), H5P_DEFAULT),
                                       "adding " + name_),
-                        H5Dclose);
+                        hdf5().H5Dclose);
 }
 
 template <typename T>
@@ -450,11 +464,11 @@ void Hdf5Column<T>::flush() {
   const hsize_t begin = written_;
   const hsize_t count = buffer_.size();
   const hsize_t size = begin + count;
-  file_.checked(H5Dset_extent(dataset_.id(), &size), "extending " + name_);
-  const Hdf5Handle all(H5Dget_space(dataset_.id()), H5Sclose);
-  H5Sselect_hyperslab(all.id(), H5S_SELECT_SET, &begin, nullptr, &count, nullptr);
-  const Hdf5Handle part(H5Screate_simple(1, &count, nullptr), H5Sclose);
-  file_.checked(H5Dwrite(dataset_.id(), type_of<T>(), part.id(), all.id(), H5P_DEFAULT, buffer_.data()),
+  file_.checked(hdf5().H5Dset_extent(dataset_.id(), &size), "extending " + name_);
+  const Hdf5Handle all(hdf5().H5Dget_space(dataset_.id()), hdf5().H5Sclose);
+  hdf5().H5Sselect_hyperslab(all.id(), H5S_SELECT_SET, &begin, nullptr, &count, nullptr);
+  const Hdf5Handle part(hdf5().H5Screate_simple(1, &count, nullptr), hdf5().H5Sclose);
+  file_.checked(hdf5().H5Dwrite(dataset_.id(), type_of<T>(), part.id(), all.id(), H5P_DEFAULT, buffer_.data()),
                 "writing " + name_);
   written_ = size;
   buffer_.clear();

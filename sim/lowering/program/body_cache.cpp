@@ -49,7 +49,7 @@ SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mi
 }
 
 PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit) {
-  const double clock = clock_at(job, blocks, layer_mix(blocks, plan), plan.costs, clock_limit).share;
+  const double clock = clock_at(job, blocks, layer_mix(blocks, plan.chunks), plan.costs, clock_limit).share;
   return price_at(job, blocks, plan.costs, clock, clock_limit);
 }
 

@@ -79,9 +79,9 @@ void add_some(PowerMix& mix, const Body& body, const std::vector<bool>& some, do
 
 }  // namespace
 
-LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
+LayerMix layer_mix(const ShardedBlocks& blocks, std::span<const ChunkPlan> chunks) {
   std::map<BlockId, int> counts;
-  for (const ChunkPlan& chunk : stage.chunks) {
+  for (const ChunkPlan& chunk : chunks) {
     for (const BlockRun& run : chunk.runs) {
       const bool end = run.block == ShardedBlocks::kEmbedding || run.block == blocks.head_id();
       counts[run.block] += end ? 0 : run.count;

@@ -2,6 +2,7 @@
 
 #include "program/stage_plan.hpp"
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,7 @@ namespace mirfak {
 // The layers of a stage by block, ascending, as the smallest whole numbers in the same proportion. Ends of the model on
 // the stage count 0: there a host that is late in layers catches up. The clock depends on nothing else.
 using LayerMix = std::vector<std::pair<BlockId, int>>;
-LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
+LayerMix layer_mix(const ShardedBlocks& blocks, std::span<const ChunkPlan> chunks);
 
 // The share of the full clock at which devices settle under their power limit during forward and backward passes of
 // these layers, if the other work of the stage leaves the devices no time to rest. `costs` are at the full clock.

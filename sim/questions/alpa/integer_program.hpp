@@ -6,12 +6,24 @@
 namespace mirfak::alpa {
 
 // A linear program in which some variables are 0 or 1, and its solver (COIN-OR CBC, which uses the simplex method of
-// Clp). Only this header connects the rest of mirfak with the solver.
+// Clp). Only this header connects the rest of mirfak with the solver, which is loaded when it is first called.
 class IntegerProgram {
  public:
   struct Term {
     int variable = 0;
     double coefficient = 0;
+  };
+  struct Row {
+    std::vector<Term> terms;
+    double low = 0;
+    double high = 0;
+  };
+  // A whole program. `limit`: number of the row of add_limit(); -1: there is none.
+  struct Rows {
+    std::vector<double> costs;  // by variable
+    std::vector<bool> binary;   // by variable
+    std::vector<Row> rows;
+    int limit = -1;
   };
   enum class Status {
     optimal,     // proven
@@ -34,8 +46,8 @@ class IntegerProgram {
   // Adds a row (sum <= right) that all choices share; without this row the relaxation is usually integral. At most one.
   void add_limit(std::vector<Term> terms, double right);
 
-  int variables() const { return static_cast<int>(costs_.size()); }
-  int rows() const { return static_cast<int>(rows_.size()); }
+  int variables() const { return static_cast<int>(all_.costs.size()); }
+  int rows() const { return static_cast<int>(all_.rows.size()); }
 
   // Solves the program. The caller scales costs such that differences below 1e-6 do not matter. Solutions that cost
   // more than `cutoff` count as infeasible. Error(internal) if the solver gives up for another reason than those of
@@ -43,15 +55,7 @@ class IntegerProgram {
   Solution solve(double time_limit_s, double cutoff = std::numeric_limits<double>::infinity()) const;
 
  private:
-  struct Row {
-    std::vector<Term> terms;
-    double low = 0;
-    double high = 0;
-  };
-  std::vector<double> costs_;
-  std::vector<bool> binary_;
-  std::vector<Row> rows_;
-  int limit_ = -1;
+  Rows all_;
 };
 
 }  // namespace mirfak::alpa

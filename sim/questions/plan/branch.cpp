@@ -1,6 +1,5 @@
 #include "plan/branch.hpp"
 
-#include "plan/layout_bound.hpp"
 #include "plan/microbatch_shares.hpp"
 #include "program/memory.hpp"
 
@@ -56,7 +55,7 @@ PipelineShape Branch::shape(const PipelineChoice& choice, int replica_class) con
   return out;
 }
 
-bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
+std::vector<Branch::ClassRoom> Branch::rooms(std::span<const StateChoice> choices, SharedBlocks& shared) const {
   std::map<std::size_t, LayerBytes> bytes;  // by shape
   const auto bytes_of = [&](int stage) {
     const auto [known, is_new] = bytes.try_emplace(shape_of(stage));
@@ -67,20 +66,70 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     }
     return known->second;
   };
-  for (int own = 0; own < layout_->count(); ++own) {
-    const auto index = static_cast<std::size_t>(own);
-    int microbatches = job_.strategy.pipeline;
-    for (const auto& share : shares_) microbatches = std::min(microbatches, (*share)[index]);
-    std::vector<StageRoom> stages;
+  std::vector<ClassRoom> out(static_cast<std::size_t>(layout_->count()));
+  for (std::size_t own = 0; own < out.size(); ++own) {
+    out[own].microbatches = job_.strategy.pipeline;
+    for (const auto& share : shares_) out[own].microbatches = std::min(out[own].microbatches, (*share)[own]);
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
-      const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
+      const StageCosts& costs = layout_->costs[layout_->place(stage, static_cast<int>(own))];
       const double platform = job_.framework.memory.platform_bytes;
-      const double usable = limit_.of_device(costs.hardware->hardware.gpu.memory_bytes.value, platform);
-      stages.push_back({usable - platform, bytes_of(stage)});
+      const double capacity = costs.hardware->hardware.gpu.memory_bytes.value;
+      out[own].stages.push_back({limit_.of_device(capacity, platform) - platform, bytes_of(stage)});
+      out[own].capacities.push_back(capacity);
     }
-    if (!layers_may_fit(stages, job_.model.layers, microbatches)) return false;
   }
-  return true;
+  return out;
+}
+
+bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
+  const std::vector<ClassRoom> classes = rooms(choices, shared);
+  return std::all_of(classes.begin(), classes.end(), [&](const ClassRoom& of) {
+    return layers_may_fit(of.stages, job_.model.layers, of.microbatches);
+  });
+}
+
+namespace {
+
+// Returns a value with which `fits` is false, close below the least with which `fits` is true, or above `most`. `fits`
+// is false for 0, and stays true once it is.
+template <typename Fits>
+double largest_that_does_not(double most, const Fits& fits) {
+  constexpr int kHalvings = 40;
+  double low = 0;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + most) / 2;
+    (fits(middle) ? most : low) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+// The layers are divided over the stages as suits the stages best. With so many more bytes on every device, or with so
+// large a share of every device, the layers would just fit.
+Lack Branch::least_lack(std::span<const StateChoice> choices, SharedBlocks& shared) const {
+  constexpr double kMostBytes = 1e15;
+  constexpr double kMostShare = 1e6;
+  const double platform = job_.framework.memory.platform_bytes;
+  Lack out;
+  for (const ClassRoom& of : rooms(choices, shared)) {
+    if (layers_may_fit(of.stages, job_.model.layers, of.microbatches)) continue;
+    std::vector<StageRoom> stages = of.stages;
+    const auto fit = [&] { return layers_may_fit(stages, job_.model.layers, of.microbatches); };
+    out.shortage = std::max(out.shortage, largest_that_does_not(kMostBytes, [&](double more) {
+                              for (std::size_t i = 0; i < stages.size(); ++i) {
+                                stages[i].usable = of.stages[i].usable + more;
+                              }
+                              return fit();
+                            }));
+    out.free = std::min(out.free, 1 - largest_that_does_not(kMostShare, [&](double share) {
+                                    for (std::size_t i = 0; i < stages.size(); ++i) {
+                                      stages[i].usable = share * of.capacities[i] - platform;
+                                    }
+                                    return fit();
+                                  }));
+  }
+  return out;
 }
 
 }  // namespace mirfak

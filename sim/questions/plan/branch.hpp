@@ -1,6 +1,7 @@
 #pragma once
 
 #include "plan/layout.hpp"
+#include "plan/layout_bound.hpp"
 #include "plan/shared_blocks.hpp"
 #include "plan/state_choice.hpp"
 #include "plan/work_division.hpp"
@@ -45,6 +46,8 @@ class Branch {
   // Returns false if no strategy of the branch can fit in memory. `choices`: all state choices that its strategies can
   // have.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
+  // Returns the least that a strategy of the branch lacks, if none can fit.
+  Lack least_lack(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
  protected:
   bool shaped() const { return !job_.strategy.stages.empty(); }  // stages have shapes of their own
@@ -65,7 +68,14 @@ class Branch {
   Picoseconds bound_ = 0;
 
  private:
+  // Room of the stages of one class of replicas.
+  struct ClassRoom {
+    std::vector<StageRoom> stages;
+    std::vector<double> capacities;  // of each stage's devices, without what software takes whatever the model
+    int microbatches = 0;
+  };
   void bound_at_will(const StrategySpace& space, SharedBlocks& shared);
+  std::vector<ClassRoom> rooms(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
   MemoryLimit limit_;
   std::vector<WorkPlace> work_places_;

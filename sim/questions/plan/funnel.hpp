@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/layout_bound.hpp"
 #include "plan/search.hpp"
 #include "program/memory.hpp"
 
@@ -30,6 +31,7 @@ struct FunnelCounts {
   std::array<std::int64_t, kSteps> spent_ns{};                    // processor time
 
   void add_too_large(const MemoryRoom& room);
+  Lack least_lack() const { return {min_shortage, max_free}; }  // of the strategies that were looked at
   FunnelCounts& operator+=(const FunnelCounts& other);
   std::int64_t done() const { return against_rules + too_large + bounded + simulated; }
   std::vector<FunnelStep> steps() const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,15 @@ struct LayerBytes {
 struct StageRoom {
   double usable = 0;  // bytes of each device
   LayerBytes layer;
+};
+
+// Least memory that strategies lack which do not fit; by default, nothing is known.
+struct Lack {
+  double shortage = -std::numeric_limits<double>::infinity();  // least bytes beyond the usable ones
+  double free = 1;                                             // most of a memory that stays free, as a share
+
+  // Returns true if nothing that lacks at least `other` lacks less of either.
+  bool is_least_beside(const Lack& other) const { return other.shortage >= shortage && other.free <= free; }
 };
 
 // Returns true if the layers may fit on all stages together: n(s) layers need n(s) a(s) bytes of the c(s) that stage s

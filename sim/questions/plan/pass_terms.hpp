@@ -2,6 +2,10 @@
 
 #include "program/body_cache.hpp"
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 namespace mirfak {
 
 // Time and energy of a row of blocks on one kind of stage. Times are at the highest clock that its devices hold;
@@ -33,5 +37,20 @@ struct PassTerms {
     return *this;
   }
 };
+
+// Terms of a model's blocks on one kind of stage at one clock.
+struct KindTerms {
+  // Sums over all layers before each layer, if they are recomputed and if they are kept.
+  std::vector<PassTerms> recomputed;
+  std::vector<PassTerms> kept;
+  PassTerms embedding;
+  PassTerms head;
+  std::shared_ptr<const std::vector<BlockBodies>> bodies;  // by BlockId
+
+  const BlockBodies& of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
+};
+
+// Terms of every place (LayoutCosts): one object for all places of a kind.
+using PlaceTerms = std::vector<const KindTerms*>;
 
 }  // namespace mirfak

@@ -26,10 +26,11 @@ Picoseconds sends(const PricedBranch& branch, const PipelineChoice& choice, int 
 }
 
 // Fills in the ends of the passes of one class of replicas.
-void bound_class(const PricedBranch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
+void bound_class(const PricedBranch& branch, const PipelineChoice& choice, int own, const PlaceTerms& terms,
+                 PipelineBound& out) {
   const LayoutCosts& layout = branch.layout();
   const Picoseconds m = choice.microbatches_of(own);
-  const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
+  const std::vector<StagePasses> stages = stage_passes(branch, choice, own, terms);
   Picoseconds start = 0;
   double energy_j = 0;
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
@@ -81,11 +82,12 @@ Picoseconds first_start(const PipelineChoice& choice, std::span<const StagePasse
 // Bounds any placement and any order, with halves and pairs of passes: a stage runs the kernels of all its passes, and
 // none before the first microbatch can have reached it. Communication may overlap with another pass, or with work
 // between halves.
-void bound_placed(const PricedBranch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
+void bound_placed(const PricedBranch& branch, const PipelineChoice& choice, int own, const PlaceTerms& terms,
+                  PipelineBound& out) {
   const LayoutCosts& layout = branch.layout();
   const Picoseconds m = choice.microbatches_of(own);
   const Schedule& order = schedule_of(choice.schedule);
-  const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
+  const std::vector<StagePasses> stages = stage_passes(branch, choice, own, terms);
   double energy_j = 0;
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
     const StagePasses& passes = stages[static_cast<std::size_t>(stage)];
@@ -104,7 +106,8 @@ void bound_placed(const PricedBranch& branch, const PipelineChoice& choice, int 
 
 }  // namespace
 
-std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own) {
+std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own,
+                                      const PlaceTerms& terms) {
   const std::vector<int> begins = choice.begins();
   const int stages = branch.job().strategy.pipeline;
   const Picoseconds m = choice.microbatches_of(own);
@@ -118,7 +121,7 @@ std::vector<StagePasses> stage_passes(const PricedBranch& branch, const Pipeline
     if (stages > 1) passes.on = passes.back = std::numeric_limits<Picoseconds>::max();
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const LayerRange layers = choice.layers_of(begins, stage, chunk);
-      passes.chunks.push_back(branch.passes(place, layers, choice.recompute_layers,
+      passes.chunks.push_back(branch.passes(*terms[place], layers, choice.recompute_layers,
                                             choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
       all += passes.chunks.back();
       if (stages == 1) continue;
@@ -144,14 +147,14 @@ void follow_backward(const PricedBranch& branch, std::span<const StagePasses> st
   }
 }
 
-PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice) {
+PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice, const PlaceTerms& terms) {
   PipelineBound out;
   out.end.resize(branch.layout().costs.size());
   for (int own = 0; own < branch.layout().count(); ++own) {
     if (choice.plain()) {
-      bound_class(branch, choice, own, out);
+      bound_class(branch, choice, own, terms, out);
     } else {
-      bound_placed(branch, choice, own, out);
+      bound_placed(branch, choice, own, terms, out);
     }
   }
   out.last = *std::max_element(out.end.begin(), out.end.end());

@@ -20,7 +20,8 @@ struct PipelineBound {
   Picoseconds last = 0;          // latest of the ends
   double energy_j = 0;           // passes of all ranks, above the energy of waiting
 };
-PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice);
+// `terms`: those of the passes (PricedBranch::fastest or settled).
+PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& choice, const PlaceTerms& terms);
 
 // Passes of one stage for the replicas of one class, `own`.
 struct StagePasses {
@@ -32,7 +33,8 @@ struct StagePasses {
   Picoseconds back = 0;           // shortest transfer of a chunk to the stage before
   double energy_j = 0;            // energy of one microbatch
 };
-std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own);
+std::vector<StagePasses> stage_passes(const PricedBranch& branch, const PipelineChoice& choice, int own,
+                                      const PlaceTerms& terms);
 
 // Raises `end` because the last pass of a stage follows that of the next stage. `end`: for each place (LayoutCosts).
 void follow_backward(const PricedBranch& branch, std::span<const StagePasses> stages, int own,

@@ -1,5 +1,6 @@
 #include "plan/priced_branch.hpp"
 
+#include "program/settled_clock.hpp"
 #include "program/transfer_cost.hpp"
 
 #include <algorithm>
@@ -10,15 +11,15 @@ namespace mirfak {
 
 namespace {
 
-PassTerms terms_of(const BlockBodies& fastest, double energy_j) {
+PassTerms terms_of(const BlockBodies& bodies, double energy_j) {
   PassTerms out;
-  out.forward = fastest.folded_forward.device;
-  out.backward = fastest.folded_backward.device;
-  out.forward_kernels = fastest.folded_forward.kernels;
-  out.backward_kernels = fastest.folded_backward.kernels;
-  out.halves = fastest.folded_backward_input.device + fastest.folded_backward_weight.device;
-  out.issue_forward = fastest.folded_forward.host;
-  out.issue_backward = fastest.folded_backward.host;
+  out.forward = bodies.folded_forward.device;
+  out.backward = bodies.folded_backward.device;
+  out.forward_kernels = bodies.folded_forward.kernels;
+  out.backward_kernels = bodies.folded_backward.kernels;
+  out.halves = bodies.folded_backward_input.device + bodies.folded_backward_weight.device;
+  out.issue_forward = bodies.folded_forward.host;
+  out.issue_backward = bodies.folded_backward.host;
   out.energy_j = energy_j;
   return out;
 }
@@ -32,21 +33,22 @@ PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBr
   kept_of_.resize(blocks().blocks.all.size());
   std::iota(kept_of_.begin(), kept_of_.end(), 0);
   for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
-  for (const std::size_t place : layout_->first_of_kind) kinds_.push_back(kind_terms(place));
+  for (const std::size_t place : layout_->first_of_kind) {
+    const auto [lowest, highest] = settled_clocks(place);
+    energies_j_.push_back(least_energies(place, lowest, highest));
+    kinds_.push_back(kind_terms(place, highest, energies_j_.back()));
+  }
+  for (std::size_t place = 0; place < layout_->costs.size(); ++place) fastest_.push_back(&kinds_[kind_of(place)]);
   price_transfers();
 }
 
-PricedBranch::KindTerms PricedBranch::kind_terms(std::size_t place) const {
+KindTerms PricedBranch::kind_terms(std::size_t place, double clock, std::span<const double> energies_j) const {
   const StageCosts& costs = layout_->costs[place];
   BlockSet& set = blocks(stage_of(place));
-  const auto [lowest, highest] = settled_clocks(place);
   const double limit = costs.hardware->hardware.clock_limit();
   KindTerms out;
-  out.fastest = set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, highest, limit).bodies;
-  const std::vector<double> energies_j = least_energies(place, lowest, highest);
-  const auto of = [&](BlockId block) {
-    return terms_of((*out.fastest)[static_cast<std::size_t>(block)], energies_j[static_cast<std::size_t>(block)]);
-  };
+  out.bodies = set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, clock, limit).bodies;
+  const auto of = [&](BlockId block) { return terms_of(out.of(block), energies_j[static_cast<std::size_t>(block)]); };
   out.recomputed.emplace_back();
   out.kept.emplace_back();
   for (const LayerBlocks& layer : layers_) {
@@ -58,6 +60,26 @@ PricedBranch::KindTerms PricedBranch::kind_terms(std::size_t place) const {
   for (std::int64_t i = 0; i < job_.model.prediction_layers; ++i) {
     out.head += of(set.blocks.prediction_id());
     out.head += of(set.blocks.head_id());
+  }
+  return out;
+}
+
+// The prices equal those that plan_stages() sets.
+PlaceTerms PricedBranch::settled(const PipelineChoice& choice,
+                                 const std::vector<std::vector<ChunkPlan>>& chunks) const {
+  Job job = job_;
+  choice.apply_to(job.strategy, layout_->classes);
+  PlaceTerms out;
+  for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
+    const int stage = stage_of(place);
+    const StageCosts& costs = layout_->costs[place];
+    BlockSet& set = blocks(stage);
+    const double limit = costs.hardware->hardware.clock_limit();
+    const Job& own = shaped() ? job_at(stage) : job;
+    const LayerMix mix = layer_mix(set.blocks, chunks[static_cast<std::size_t>(stage)]);
+    const double clock = set.bodies.clock_at(own, set.blocks, mix, costs, limit).share;
+    const std::size_t kind = kind_of(place);
+    out.push_back(&settled_.get({kind, clock}, [&] { return kind_terms(place, clock, energies_j_[kind]); }));
   }
   return out;
 }
@@ -139,9 +161,8 @@ void PricedBranch::price_transfers() {
   }
 }
 
-PassTerms PricedBranch::passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed,
+PassTerms PricedBranch::passes(const KindTerms& kind, const LayerRange& layers, const RecomputedLayers& recomputed,
                                bool embedding, bool head) const {
-  const KindTerms& kind = kinds_[kind_of(place)];
   const bool recomputes = job_.strategy.recompute != Recompute::none;
   const auto first = static_cast<std::size_t>(layers.first);
   const auto end = first + static_cast<std::size_t>(layers.count);

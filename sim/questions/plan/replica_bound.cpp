@@ -3,7 +3,8 @@
 #include "program/pass_parts.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <utility>
 
 namespace mirfak {
 
@@ -30,8 +31,10 @@ struct CutChunk {
 // The stages of one class of replicas, with passes cut as a strategy demands.
 class CutStages {
  public:
-  CutStages(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state, int own)
-      : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks_of(branch, choice)) {}
+  // `chunks`: the blocks of each stage's chunks.
+  CutStages(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state, int own,
+            const std::vector<std::vector<ChunkPlan>>& chunks, const PlaceTerms& terms)
+      : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks), terms_(terms) {}
 
   // Returns the job as a stage sees it.
   Job job(int stage) const {
@@ -97,7 +100,7 @@ class CutStages {
     const bool forward = kind == Pass::Kind::forward;
     Picoseconds sum = 0;
     for (int i = part.first; i < part.last; ++i) {
-      const BlockBodies& block = branch_.fastest(place, chunk.block(forward ? i : chunk.blocks() - 1 - i));
+      const BlockBodies& block = terms_[place]->of(chunk.block(forward ? i : chunk.blocks() - 1 - i));
       sum += (forward ? block.folded_forward : block.folded_backward).device;
     }
     return sum;
@@ -107,38 +110,72 @@ class CutStages {
   const PipelineChoice& choice_;
   const StateChoice& state_;
   int own_;
-  std::vector<std::vector<ChunkPlan>> chunks_;
+  const std::vector<std::vector<ChunkPlan>>& chunks_;
+  const PlaceTerms& terms_;
 };
 
-// Times of one stage's passes and collectives, each stream in order.
+// Times of one stage's passes and collectives, each stream in order. First every chunk's first forward pass is placed,
+// in the order of chunks, then every chunk's last backward pass, in the reverse order: the passes before the former and
+// after the latter are known (ChunkEdges), and the stage runs all passes between the two without a gap at best.
 class StageClock {
  public:
-  StageClock(const StagePasses& passes, const std::vector<CutChunk>& chunks, const std::vector<ChunkEdges>& edges,
+  StageClock(const StagePasses& passes, std::vector<CutChunk> chunks, const std::vector<ChunkEdges>& edges,
              const DataParallelPlan& plan, Picoseconds microbatches)
-      : passes_(passes), chunks_(chunks), edges_(edges), plan_(plan), microbatches_(microbatches) {}
+      : passes_(passes),
+        chunks_(std::move(chunks)),
+        edges_(edges),
+        plan_(plan),
+        microbatches_(microbatches),
+        last_(chunks_.size()) {}
 
-  // Returns the end of the first pass, which begins no earlier than `start`.
-  Picoseconds first_end(Picoseconds start) const {
-    const Picoseconds passed = start + passes_.chunks.front().forward;
-    return plan_.gather == Gather::first_forward ? std::max(passed, chunks_.front().forward.gather) : passed;
-  }
-
-  // Returns the time at which the first pass would begin if all passes after it followed without a gap.
-  Picoseconds begin(Picoseconds start) const {
-    if (plan_.gather != Gather::first_forward) return start;
-    Picoseconds gathered = 0;
-    Picoseconds begin = start;
-    Picoseconds longer = 0;
-    for (std::size_t c = 0; c < chunks_.size(); ++c) {
-      const CutPass& first = chunks_[c].forward;
-      const Picoseconds before = duration(edges_[c].before_first) + longer;
-      longer += first.longer;
-      begin = std::max(begin, gathered + first.first_gather - before);
-      gathered += first.gather;
-      begin = std::max(begin, gathered - before - passes_.chunks[c].forward - first.longer);
+  // Returns the end of the first forward pass of chunk `c`, whose input arrives no earlier than `arrived`.
+  Picoseconds run_first(std::size_t c, Picoseconds arrived) {
+    const Picoseconds length = passes_.chunks[c].forward + (is_cut_forward() ? chunks_[c].forward.longer : 0);
+    Picoseconds end = std::max(arrived, begin_ + least(edges_[c].before_first)) + length;
+    if (plan_.gather == Gather::first_forward) {
+      end = std::max(end, gathered_ + chunks_[c].forward.first_gather + length);
+      gathered_ += chunks_[c].forward.gather;
+      end = std::max(end, gathered_);
     }
-    return begin;
+    begin_ = std::max(begin_, end - length - most(edges_[c].before_first));
+    return end;
   }
+
+  // Returns the end of the last backward pass of chunk `c`, whose input arrives no earlier than `arrived`.
+  Picoseconds run_last(std::size_t c, Picoseconds arrived) {
+    const Picoseconds length = passes_.chunks[c].backward + (is_cut_backward() ? chunks_[c].backward.longer : 0);
+    const PassCounts& behind = edges_[c].behind_last;
+    last_[c] = std::max(passed() - most(behind), arrived + length);
+    if (c + 1 < chunks_.size() && contains(edges_[c + 1].behind_last, behind)) {
+      last_[c] = std::max(last_[c], last_[c + 1] + least(edges_[c + 1].behind_last) - least(behind));
+    }
+    end_ = std::max(end_, last_[c] + least(behind));
+    return last_[c];
+  }
+
+  // Returns the end of the passes.
+  Picoseconds end() const { return std::max(end_, passed()); }
+
+  // Returns the end of the collectives.
+  Picoseconds collectives_end() const {
+    if (plan_.reduce == Reduce::last_backward) return reduced_once();
+    if (plan_.reduce != Reduce::every_backward) return 0;
+    const Picoseconds gathers = plan_.gathers_in_passes() ? microbatches_ : 0;
+    Picoseconds all = 0;
+    for (const CutChunk& chunk : chunks_) {
+      all += gathers * (chunk.forward.gather + chunk.backward.gather) + microbatches_ * chunk.backward.reduce;
+    }
+    return all;
+  }
+
+ private:
+  bool is_cut_forward() const { return plan_.gather == Gather::first_forward || plan_.gathers_in_passes(); }
+  bool is_cut_backward() const {
+    return plan_.reduce == Reduce::last_backward || plan_.reduce == Reduce::every_backward;
+  }
+
+  // Returns the end of all passes if they run one after the other.
+  Picoseconds passed() const { return begin_ + passes_.busy + longer(); }
 
   // Returns the extra time of all passes that are cut.
   Picoseconds longer() const {
@@ -153,79 +190,103 @@ class StageClock {
     return sum;
   }
 
-  // Returns the end of the collectives of a stage whose passes end at `passed`.
-  Picoseconds collectives_end(Picoseconds passed) const {
-    if (plan_.reduce == Reduce::last_backward) return reduced_once(passed);
-    if (plan_.reduce != Reduce::every_backward) return 0;
-    const Picoseconds gathers = plan_.gathers_in_passes() ? microbatches_ : 0;
-    Picoseconds all = 0;
-    for (const CutChunk& chunk : chunks_) {
-      all += gathers * (chunk.forward.gather + chunk.backward.gather) + microbatches_ * chunk.backward.reduce;
-    }
-    return all;
+  // Returns true if `all` has every pass of `some`.
+  static bool contains(const PassCounts& all, const PassCounts& some) {
+    return std::equal(all.forward.begin(), all.forward.end(), some.forward.begin(), std::greater_equal()) &&
+           std::equal(all.backward.begin(), all.backward.end(), some.backward.begin(), std::greater_equal());
   }
 
- private:
-  Picoseconds duration(const PassCounts& counts) const {
-    const Picoseconds on = passes_.awaits_sends ? passes_.on : 0;
-    const Picoseconds back = passes_.awaits_sends ? passes_.back : 0;
+  // Returns a lower bound of the time of some passes.
+  Picoseconds least(const PassCounts& counts) const {
     Picoseconds sum = 0;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
-      sum += counts.forward[c] * (passes_.chunks[c].forward + on);
-      sum += counts.backward[c] * (passes_.chunks[c].backward + back);
+      sum += counts.forward[c] * passes_.chunks[c].forward + counts.backward[c] * passes_.chunks[c].backward;
     }
     return sum;
   }
 
-  Picoseconds reduced_once(Picoseconds passed) const {
+  // Returns an upper bound of what some passes take of the time that passed() counts.
+  Picoseconds most(const PassCounts& counts) const {
+    const Picoseconds on = passes_.awaits_sends ? passes_.on : 0;
+    const Picoseconds back = passes_.awaits_sends ? passes_.back : 0;
+    Picoseconds sum = least(counts);
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const int forward = counts.forward[c];
+      const int backward = counts.backward[c];
+      sum += forward * on + backward * back;
+      const int cut_forward = plan_.gathers_in_passes() ? forward : std::min(forward, 1);
+      const int cut_backward = plan_.reduce == Reduce::every_backward ? backward : std::min(backward, 1);
+      if (is_cut_forward()) sum += cut_forward * chunks_[c].forward.longer;
+      if (is_cut_backward()) sum += cut_backward * chunks_[c].backward.longer;
+    }
+    return sum;
+  }
+
+  Picoseconds reduced_once() const {
     Picoseconds end = 0;
     Picoseconds behind = 0;  // reductions of the chunks whose last pass comes later
-    Picoseconds longer = 0;
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const CutPass& last = chunks_[c].backward;
-      const Picoseconds ended = passed - duration(edges_[c].behind_last) - longer;
-      longer += last.longer;
-      end = std::max(end, ended - passes_.chunks[c].backward - last.longer + last.reduce + behind);
-      end = std::max(end, ended + last.last_reduce + behind);
+      end = std::max(end, last_[c] - passes_.chunks[c].backward - last.longer + last.reduce + behind);
+      end = std::max(end, last_[c] + last.last_reduce + behind);
       behind += last.reduce;
     }
     return end;
   }
 
   const StagePasses& passes_;
-  const std::vector<CutChunk>& chunks_;
+  std::vector<CutChunk> chunks_;
   const std::vector<ChunkEdges>& edges_;
-  const DataParallelPlan& plan_;
+  DataParallelPlan plan_;
   Picoseconds microbatches_;
+  Picoseconds begin_ = 0;     // time at which the first pass would begin if all passes followed without a gap
+  Picoseconds gathered_ = 0;  // end of the gathers of the chunks so far
+  Picoseconds end_ = 0;
+  std::vector<Picoseconds> last_;  // by chunk: end of its last backward pass
 };
+
+// Passes the first microbatch on from chunk to chunk, and the last gradient back.
+void run_through(std::span<const StagePasses> stages, std::size_t chunks, std::vector<StageClock>& clocks) {
+  Picoseconds arrived = 0;
+  for (std::size_t c = 0; c < chunks; ++c) {
+    for (std::size_t stage = 0; stage < clocks.size(); ++stage) {
+      arrived = clocks[stage].run_first(c, arrived) + stages[stage].on;
+    }
+  }
+  arrived = 0;
+  for (std::size_t c = chunks; c-- > 0;) {
+    for (std::size_t stage = clocks.size(); stage-- > 0;) {
+      arrived = clocks[stage].run_last(c, arrived) + stages[stage].back;
+    }
+  }
+}
 
 }  // namespace
 
 PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state,
-                                  ScheduleFacts& facts) {
-  PipelineBound out = pipeline_bound(branch, choice);
+                                  const std::vector<std::vector<ChunkPlan>>& chunks, ScheduleFacts& facts,
+                                  const PlaceTerms& terms) {
+  PipelineBound out = pipeline_bound(branch, choice, terms);
   if (!choice.plain()) return out;
   for (int own = 0; own < branch.layout().count(); ++own) {
-    const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
-    const CutStages cut(branch, choice, state, own);
+    const std::vector<StagePasses> stages = stage_passes(branch, choice, own, terms);
+    const CutStages cut(branch, choice, state, own, chunks, terms);
     const ScheduleFacts::Edges& edges = facts.edges(choice.schedule, branch.shape(choice, own));
-    std::vector<Picoseconds> collectives;
-    Picoseconds start = 0;
+    std::vector<StageClock> clocks;
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const auto index = static_cast<std::size_t>(stage);
-      const std::vector<CutChunk> chunks = cut.stage(stage);
-      const DataParallelPlan plan = data_parallel_plan(cut.job(stage));
-      const StageClock clock(stages[index], chunks, edges[index], plan, choice.microbatches_of(own));
-      const Picoseconds passed = clock.begin(start) + stages[index].busy + clock.longer();
+      clocks.emplace_back(stages[index], cut.stage(stage), edges[index], data_parallel_plan(cut.job(stage)),
+                          choice.microbatches_of(own));
+    }
+    run_through(stages, stages.front().chunks.size(), clocks);
+    for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       Picoseconds& end = out.end[branch.layout().place(stage, own)];
-      end = std::max(end, passed);
-      collectives.push_back(clock.collectives_end(passed));
-      start = clock.first_end(start) + stages[index].on;
+      end = std::max(end, clocks[static_cast<std::size_t>(stage)].end());
     }
     follow_backward(branch, stages, own, out.end);
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       Picoseconds& end = out.end[branch.layout().place(stage, own)];
-      end = std::max(end, collectives[static_cast<std::size_t>(stage)]);
+      end = std::max(end, clocks[static_cast<std::size_t>(stage)].collectives_end());
     }
   }
   out.last = *std::max_element(out.end.begin(), out.end.end());

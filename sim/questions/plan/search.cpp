@@ -90,7 +90,7 @@ class Search {
 // Adds the choices of nodes of one type, or of several types, with their bounds.
 void Search::plant(bool mixes) {
   for (SearchNode& root : tree_.roots(mixes)) {
-    if (root.raised || stops()) {
+    if (root.raised > 0 || stops()) {
       queue_.push(std::move(root));
     } else {
       for (SearchNode& child : tree_.work_on(root).children) queue_.push(std::move(child));
@@ -106,7 +106,7 @@ std::vector<SearchNode> Search::take() {
   while (out.size() < max_nodes && simulations < kSimulations) {
     std::optional<SearchNode> node = next();
     if (!node) break;
-    if (node->level == Level::strategy && node->raised) ++simulations;
+    if (node->to_simulate()) ++simulations;
     out.push_back(*std::move(node));
   }
   return out;
@@ -123,8 +123,13 @@ std::optional<SearchNode> Search::next() {
   while (!queue_.empty()) {
     SearchNode node = queue_.top();
     queue_.pop();
-    if (!node.excluded_by(standing_)) return node;
-    counts_.bounded += node.strategies;
+    if (tree_.lacks_more(node)) {
+      counts_.too_large += node.strategies;
+    } else if (node.excluded_by(standing_)) {
+      counts_.bounded += node.strategies;
+    } else {
+      return node;
+    }
   }
   return std::nullopt;
 }
@@ -198,9 +203,10 @@ bool Search::stops() {
 // Finds the bytes that the best strategy lacks among branches of which nothing fits, after a search without results.
 void Search::look_for_least_shortage() {
   desperate_ = true;
-  tree_.look_at_all();
+  tree_.look_for_shortage(counts_);
   for (SearchNode& node : set_aside_) {
     counts_.too_large -= node.strategies;
+    tree_.bound_lack(node);
     queue_.push(std::move(node));
   }
   walk();

@@ -20,7 +20,7 @@ enum class Level : std::uint8_t { nodes, layout, blocks, branch, pipeline, strat
 // Node of the tree of strategies, with a merit that bounds all strategies below the node from below.
 struct SearchNode {
   Level level{};
-  bool raised = false;  // the bound is closer than that with which nodes of the level begin
+  std::uint8_t raised = 0;  // times that the bound was made closer, since the node was made
   Merit bound;
   double key = 0;  // value of the objective in the bound
   TreePlace place;
@@ -32,9 +32,12 @@ struct SearchNode {
   std::variant<std::monostate, std::shared_ptr<LayoutSites>, std::shared_ptr<const Branch>,
                std::shared_ptr<const ListedBranch>, std::shared_ptr<const PricedBranch>>
       holds;
+  Lack lack;  // least that the strategies below the node lack, in a search for the least shortage
   PipelineChoice pipeline;
   StateChoice state;
 
+  // True for a strategy that has its closest bound.
+  bool to_simulate() const { return level == Level::strategy && raised == 2; }
   LayoutSites& layout() const { return *std::get<std::shared_ptr<LayoutSites>>(holds); }
   const ListedBranch& listed() const { return *std::get<std::shared_ptr<const ListedBranch>>(holds); }
   const PricedBranch& priced() const { return *std::get<std::shared_ptr<const PricedBranch>>(holds); }

@@ -1,5 +1,5 @@
-// Each level of the tree has two functions at most: the first raises the bound of a node, where the level knows a
-// closer bound than the one with which its nodes begin, and the other finds the node's children and bounds them.
+// Each level of the tree has one to three functions: those before the last raise the bound of a node, where the level
+// knows closer bounds than the one with which its nodes begin, and the last finds the node's children and bounds them.
 // Whatever is expensive happens in a function of its own, so that it is done only for nodes whose turn comes.
 
 #include "plan/search_tree.hpp"
@@ -8,11 +8,13 @@
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/replica_bound.hpp"
+#include "program/optimizer_offload.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 
 namespace mirfak {
@@ -26,18 +28,17 @@ bool energy_counts(const SearchSpec& spec) {
 
 }  // namespace
 
-// Returns the first function of the node's level for a node that can be raised, else the second.
+// Returns the function of the node's level for a node that was raised so often: those that raise it come first.
 SearchTree::Work SearchTree::work_of(const SearchNode& node) {
-  static constexpr std::array<std::array<Work, 2>, 6> levels = {{
-      {{&SearchTree::bound_nodes, &SearchTree::add_layouts}},     // nodes
-      {{nullptr, &SearchTree::add_blocks}},                       // layout
-      {{nullptr, &SearchTree::add_branches}},                     // blocks
-      {{&SearchTree::list_branch, &SearchTree::add_pipelines}},   // branch
-      {{nullptr, &SearchTree::add_row}},                          // pipeline
-      {{&SearchTree::bound_collectives, &SearchTree::simulate}},  // strategy
+  static constexpr std::array<std::array<Work, 3>, 6> levels = {{
+      {{&SearchTree::bound_nodes, &SearchTree::add_layouts}},                                 // nodes
+      {{&SearchTree::add_blocks}},                                                            // layout
+      {{&SearchTree::add_branches}},                                                          // blocks
+      {{&SearchTree::list_branch, &SearchTree::add_pipelines}},                               // branch
+      {{&SearchTree::add_row}},                                                               // pipeline
+      {{&SearchTree::bound_collectives, &SearchTree::bound_settled, &SearchTree::simulate}},  // strategy
   }};
-  const auto& level = levels[static_cast<std::size_t>(node.level)];
-  return level[node.raised || level[0] == nullptr ? 1 : 0];
+  return levels[static_cast<std::size_t>(node.level)][static_cast<std::size_t>(node.raised)];
 }
 
 SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads)
@@ -61,7 +62,7 @@ std::vector<SearchNode> SearchTree::roots(bool mixes) const {
   for (std::size_t i = 0; i < clusters_.size(); i += clusters_.spans().size()) {
     if ((types_of(clusters_[i].counts) > 1) != mixes) continue;
     SearchNode& node = out.emplace_back();
-    node.raised = !lazy();
+    node.raised = lazy() ? 0 : 1;
     node.cluster = static_cast<std::uint32_t>(i);
     node.place.nodes = clusters_[i].number;
   }
@@ -99,7 +100,10 @@ SearchNode SearchTree::with_bound(SearchNode node, const Merit& bound) const {
 }
 
 void SearchTree::add(SearchNode node, NodeOutcome& out) const {
-  if (node.excluded_by(standing_)) {
+  if (known_ != nullptr) node.key = node.lack.shortage;
+  if (lacks_more(node)) {
+    out.counts.too_large += node.strategies;
+  } else if (node.excluded_by(standing_)) {
     out.counts.bounded += node.strategies;
   } else {
     out.children.push_back(std::move(node));
@@ -111,13 +115,42 @@ void SearchTree::set_aside(SearchNode node, NodeOutcome& out) {
   out.set_aside.push_back(std::move(node));
 }
 
+void SearchTree::bound_lack(SearchNode& node) {
+  if (const auto* branch = std::get_if<std::shared_ptr<const Branch>>(&node.holds)) {
+    node.lack = (*branch)->least_lack(states_of(**branch), shared_);
+  } else if (const auto* listed = std::get_if<std::shared_ptr<const ListedBranch>>(&node.holds)) {
+    node.lack = (*listed)->least_lack(states_of(**listed), shared_);
+  }
+  node.key = node.lack.shortage;
+}
+
+// Returns the least that a strategy of a pipeline lacks, by the bytes that stages hold between iterations or in the
+// optimizer step, whatever is recomputed.
+Lack SearchTree::least_lack(const PricedBranch& branch, const PipelineChoice& pipeline) const {
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, pipeline);
+  const double platform = branch.job().framework.memory.platform_bytes;
+  Lack out{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (const StateChoice& choice : states_of(branch)) {
+    const std::vector<StateTerms> states = branch.state_terms(chunks, choice);
+    MemoryRoom room;
+    for (std::size_t place = 0; place < states.size(); ++place) {
+      const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
+      room.add_device(states[place].resident + states[place].step_workspace, platform, node.gpu.memory_bytes.value,
+                      branch.limit());
+      room.add_host(states[place].host, host_memory_share(node.spec), branch.limit());
+    }
+    out = {std::min(out.shortage, room.shortage), std::max(out.free, room.free)};
+  }
+  return out;
+}
+
 // Bounds a choice of nodes by its blocks, and the next lower clocks by the same time: nothing is faster there.
 void SearchTree::bound_nodes(const SearchNode& node, NodeOutcome& out) {
   const ClusterChoices::Choice& choice = choice_of(node);
   const ClusterBound::Least least = bounds_[choice.span].least(choice.counts);
   if (!std::isfinite(least.seconds)) return;  // no choice of blocks runs there
   SearchNode raised = with_bound(node, merit(node, least));
-  raised.raised = true;
+  raised.raised = 1;
   add(std::move(raised), out);
   if (choice.span + 1 == clusters_.spans().size()) return;
   SearchNode lower = with_bound(node, choice.rates.least(least.seconds, 0));
@@ -134,7 +167,7 @@ void SearchTree::add_layouts(const SearchNode& node, NodeOutcome& out) {
   for (const Strategy& layout : layouts(spec_.space, *in_every_order(job.cluster, choice.counts).front())) {
     SearchNode& child = children.emplace_back(node);
     child.level = Level::layout;
-    child.raised = false;
+    child.raised = 0;
     child.place.layout = static_cast<std::uint32_t>(children.size());
     child.holds = std::make_shared<LayoutSites>(job, choice.counts, layout, spec_.space);
   }
@@ -170,7 +203,7 @@ void SearchTree::add_blocks(const SearchNode& node, NodeOutcome& out) {
     SearchNode child = with_bound(node, merit(node, least));
     child.level = Level::blocks;
     child.choice = choice;
-    if (!looks_at_all_ && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
+    if (known_ == nullptr && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
       set_aside(std::move(child), out);
     } else {
       add(std::move(child), out);
@@ -210,16 +243,17 @@ void SearchTree::list_branch(const SearchNode& node, NodeOutcome& out) {
 // Adds a branch with its pipelines. A branch of which nothing can fit is not listed unless everything is.
 void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   if (lazy() && node.excluded_by(standing_)) return;
-  if (lazy() && !looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) {
+  if (lazy() && known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) {
     node.holds = std::make_shared<const Branch>(std::move(branch));
     return set_aside(std::move(node), out);
   }
   const auto listed = std::make_shared<const ListedBranch>(std::move(branch), spec_.space, shared_);
   const Merit bound = merit(node, *listed);
   node = with_bound(std::move(node), bound);
-  node.raised = true;
+  node.raised = 1;
   node.strategies = listed->rows() * static_cast<std::int64_t>(states_of(*listed).size());
   node.holds = listed;
+  if (known_ != nullptr) bound_lack(node);
   out.counts.enumerated += node.strategies;
   if (node.strategies > 0) add(std::move(node), out);
 }
@@ -227,7 +261,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
 void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
   const ListedBranch& branch = node.listed();
-  if (!looks_at_all_ && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
+  if (known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
   const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
   const auto states = static_cast<std::int64_t>(states_of(branch).size());
   const auto may = [&](Picoseconds bound) {
@@ -236,18 +270,19 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
     SearchNode child = node;
     child.level = Level::pipeline;
-    child.raised = false;
+    child.raised = 0;
     child.holds = priced;
     child.place.pipeline = static_cast<std::uint32_t>(number);
     child.pipeline = choice;
     child.strategies = static_cast<std::int64_t>(choice.row->size()) * states;
+    if (known_ != nullptr) child.lack = least_lack(*priced, choice);
     add(with_bound(std::move(child)), out);
   };
   out.counts.bounded += states * branch.visit_pipelines(may, visit);
 }
 
 SearchNode SearchTree::with_bound(SearchNode pipeline) const {
-  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline);
+  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline, pipeline.priced().fastest());
   const Merit bound = merit(pipeline, passes.last, passes.energy_j);
   return with_bound(std::move(pipeline), bound);
 }
@@ -273,7 +308,7 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
-  const PipelineBound passes = pipeline_bound(branch, node.pipeline);
+  const PipelineBound passes = pipeline_bound(branch, node.pipeline, branch.fastest());
   const std::vector<StateChoice>& choices = states_of(branch);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     SearchNode child = node;
@@ -299,12 +334,24 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
 // Bounds a strategy with its replicas' collectives.
 void SearchTree::bound_collectives(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
+  raise(node, node.priced().fastest(), chunks_of(node.priced(), node.pipeline), out);
+}
+
+// Bounds a strategy at the clocks at which its stages settle.
+void SearchTree::bound_settled(const SearchNode& node, NodeOutcome& out) {
+  const TimeSpent time(out.counts, after_bounds);
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
+  raise(node, node.priced().settled(node.pipeline, chunks), chunks, out);
+}
+
+// `terms`: those of the strategy's passes.
+void SearchTree::raise(const SearchNode& node, const PlaceTerms& terms,
+                       const std::vector<std::vector<ChunkPlan>>& chunks, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
-  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, facts_);
-  const std::vector<StateTerms> states = branch.state_terms(chunks_of(branch, node.pipeline), node.state);
-  const Picoseconds bound = iteration_bound(branch, passes, states, node.state);
+  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, chunks, facts_, terms);
+  const Picoseconds bound = iteration_bound(branch, passes, branch.state_terms(chunks, node.state), node.state);
   SearchNode raised = with_bound(node, merit(node, bound, passes.energy_j));
-  raised.raised = true;
+  ++raised.raised;
   add(std::move(raised), out);
 }
 

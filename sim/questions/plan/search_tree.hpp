@@ -22,8 +22,15 @@ class SearchTree {
   std::vector<SearchNode> roots(bool mixes) const;
   // Raises the bound of a node or, if it is raised already or its level knows no closer one, finds its children.
   NodeOutcome work_on(const SearchNode& node);
-  // From now on, nodes below which nothing fits are not set aside any more.
-  void look_at_all() { looks_at_all_ = true; }
+  // From now on, nodes below which nothing fits are not set aside any more, but looked at for what their strategies
+  // lack; those of least shortage come first. `known`: the counts so far, which must outlive this object.
+  void look_for_shortage(const FunnelCounts& known) { known_ = &known; }
+  // Sets the bound of a node's lack, and its key, in such a search.
+  void bound_lack(SearchNode& node);
+  // Returns true if nothing below a node lacks less than what is known.
+  bool lacks_more(const SearchNode& node) const {
+    return known_ != nullptr && known_->least_lack().is_least_beside(node.lack);
+  }
   // Types of nodes on which nothing of the space runs, among those asked for so far.
   std::vector<LeftOut> left_out() { return bounds_.front().left_out(); }
   double fit_probability_of(const MemoryRoom::Fullest& device) const {
@@ -42,15 +49,19 @@ class SearchTree {
   void add_pipelines(const SearchNode& node, NodeOutcome& out);
   void add_row(const SearchNode& node, NodeOutcome& out);
   void bound_collectives(const SearchNode& node, NodeOutcome& out);
+  void bound_settled(const SearchNode& node, NodeOutcome& out);
   void simulate(const SearchNode& node, NodeOutcome& out);
 
   void list(SearchNode node, Branch branch, NodeOutcome& out);
   void add_strategies(const SearchNode& node, NodeOutcome& out);
+  void raise(const SearchNode& node, const PlaceTerms& terms, const std::vector<std::vector<ChunkPlan>>& chunks,
+             NodeOutcome& out);
   bool lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const;
   SearchNode with_bound(SearchNode node, const Merit& bound) const;
   SearchNode with_bound(SearchNode pipeline) const;
   void add(SearchNode node, NodeOutcome& out) const;
   static void set_aside(SearchNode node, NodeOutcome& out);
+  Lack least_lack(const PricedBranch& branch, const PipelineChoice& pipeline) const;
   const ClusterChoices::Choice& choice_of(const SearchNode& node) const { return clusters_[node.cluster]; }
   Merit merit(const SearchNode& node, const ClusterBound::Least& least) const;
   Merit merit(const SearchNode& node, const Branch& branch) const;
@@ -64,7 +75,7 @@ class SearchTree {
   const SearchSpec& spec_;
   const Standing& standing_;
   int threads_;
-  bool looks_at_all_ = false;
+  const FunnelCounts* known_ = nullptr;  // null: not yet in search of the least shortage
   SharedBlocks shared_;
   RuleFilter rules_;
   MemoryLimit limit_;
