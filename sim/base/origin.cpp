@@ -26,6 +26,8 @@ std::uint64_t hashed(std::uint64_t hash, std::string_view bytes) {
 
 std::string_view program_version() { return MIRFAK_VERSION; }
 
+std::string text_hash(std::string_view text) { return fmt::format("{:016x}", hashed(kOffset, text)); }
+
 std::string data_hash(const std::vector<std::filesystem::path>& folders) {
   std::uint64_t hash = kOffset;
   for (const std::filesystem::path& folder : folders) {

@@ -14,6 +14,9 @@ std::string_view program_version();
 // folders lie.
 std::string data_hash(const std::vector<std::filesystem::path>& folders);
 
+// Returns a hash of a text: 16 hexadecimal digits, the same on every machine.
+std::string text_hash(std::string_view text);
+
 // The version and the data with which an output was made, so that outputs of different versions or data are not taken
 // for comparable. All JSON output, and every file that has room for it, states its origin.
 struct Origin {

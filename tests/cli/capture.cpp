@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -66,13 +67,119 @@ TEST_CASE("a timeline and an explanation of a capture; another GPU, a lower cloc
                        "scenarios/capture/attention.capture")) > full);
 }
 
+TEST_CASE("a scenario that names a capture says what its short form says") {
+  const ScratchFolder folder;
+  const std::string named = (folder.path() / "job.yaml").string();
+  folder.write("job.yaml", "capture: " + kCapture + "\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\n");
+  const auto json = [](const Finished& finished) {
+    REQUIRE(finished.status == 0);
+    nlohmann::json out = nlohmann::json::parse(finished.out);
+    out.erase("wall_time_s");
+    out.erase("capture");
+    return out;
+  };
+  const nlohmann::json of_scenario = json(run({"simulate", named, "--format", "json"}));
+  CHECK(of_scenario == json(simulated({"--format", "json"})));
+  CHECK(of_scenario["energy_j"].get<double>() > 0);
+  CHECK(of_scenario["cost_usd_per_iteration"].get<double>() > 0);
+  CHECK_FALSE(of_scenario.contains("mfu"));
+  for (const char* part : {"energy", "cost", "of 2 GPUs", "note: 6 of 8 GPUs have no rank"}) {
+    CHECK(has(run({"simulate", named}).out, part));
+  }
+  CHECK(has(simulated({"--set", "cluster.price=2.5", "--explain"}).out, "the scenario"));
+  // A rank that is slower by a tenth, in the committed scenario.
+  const nlohmann::json slow = json(run({"simulate", "scenarios/capture/fsdp.yaml", "--format", "json"}));
+  CHECK(slow["iteration_time_s"] > of_scenario["iteration_time_s"]);
+  CHECK(slow["ranks"].size() == 2);
+  const Finished broken = run({"simulate", named, "--set", "assert=[iteration_time_s < 1e-9]"});
+  CHECK(broken.status == 4);
+  CHECK(has(broken.err, "does not hold"));
+}
+
+TEST_CASE("two captures, or one on two clusters: where seconds differ") {
+  const Finished text = run({"diff", kCapture, "--nodes", "hgx-h100:1", "--set-b", "cluster.nodes[0].type=hgx-b200"});
+  REQUIRE(text.status == 0);
+  for (const char* part : {"cluster.nodes[0].type", "Where the time of a GPU goes", "Operators (rank", "Modules:"}) {
+    CAPTURE(part);
+    CHECK(has(text.out, part));
+  }
+  const Finished printed =
+      run({"diff", kCapture, "scenarios/capture/pipeline.capture", "--nodes", "hgx-h100:1", "--format", "json"});
+  REQUIRE(printed.status == 0);
+  const nlohmann::json out = nlohmann::json::parse(printed.out);
+  double parts = 0;
+  for (const auto& [key, value] : out["activities"].items()) parts += value["difference"].get<double>();
+  CHECK(parts == doctest::Approx(out["figures"]["iteration_time_s"]["difference"].get<double>()));
+  CHECK(out["keys"][0]["key"] == "capture.file");
+  CHECK(out["operators"].size() > 1);
+  CHECK(std::abs(out["operators"][0]["difference_s"].get<double>()) >=
+        std::abs(out["operators"][1]["difference_s"].get<double>()));
+  CHECK(run({"diff", kCapture, "--nodes", "hgx-h100:1", "--set-b", "cluster.price=spot", "--format", "csv"})
+            .out.starts_with("section,name,a,b,difference\n"));
+  const Finished unlike = run({"diff", kCapture, "scenarios/llama2-70b-h100.yaml", "--nodes", "hgx-h100:1"});
+  CHECK(unlike.status == 2);
+  CHECK(has(unlike.err, "is of a model and a strategy, and is compared with a capture"));
+}
+
+TEST_CASE("a sweep over the cluster of a capture") {
+  const ScratchFolder folder;
+  const std::string out = (folder.path() / "gpus.h5").string();
+  const Finished swept = run({"sweep", "scenarios/capture/gpus.yaml", "--out", out, "--format", "json"});
+  REQUIRE(swept.status == 0);
+  const nlohmann::json said = nlohmann::json::parse(swept.out);
+  CHECK(said["points"] == 6);
+  CHECK(said["ok"] == 6);
+  CHECK(run({"sweep", "scenarios/capture/gpus.yaml", "--out", out, "--resume"}).status == 0);
+  CHECK(has(run({"sweep", "scenarios/capture/gpus.yaml", "--out", out + "2"}).out, "dgx-a100-80g"));
+  // A fault of the scenario is one of the sweep.
+  const std::string wrong = (folder.path() / "wrong.yaml").string();
+  folder.write("wrong.yaml", "scenario: {capture: " + kCapture +
+                                 ", cluster: {nodes: [{type: hgx-h100, count: 1}]}}\n"
+                                 "axes: [{grid: {strategy.tensor: [1, 2]}}]\n");
+  const Finished refused = run({"sweep", wrong, "--out", (folder.path() / "w.h5").string()});
+  CHECK(refused.status == 2);
+  CHECK(has(refused.err, "strategy: this section means nothing next to a capture"));
+}
+
+TEST_CASE("a captured program on each of several options") {
+  const Finished text = run({"compare", "scenarios/capture/options.yaml"});
+  REQUIRE(text.status == 0);
+  CHECK(has(text.out, "What does not run"));
+  const Finished printed = run({"compare", "scenarios/capture/options.yaml", "--format", "json"});
+  REQUIRE(printed.status == 0);
+  const nlohmann::json options = nlohmann::json::parse(printed.out)["options"];
+  REQUIRE(options.size() == 5);
+  for (std::size_t i = 1; i + 1 < options.size(); ++i) {
+    CHECK(options[i - 1]["cost_usd_per_iteration"] <= options[i]["cost_usd_per_iteration"]);
+  }
+  CHECK(options[4]["runs"] == false);  // 40 GB are too few
+  CHECK(has(options[4]["reason"].get<std::string>(), "rank 0 needs"));
+  CHECK(
+      run({"compare", "scenarios/capture/options.yaml", "--format", "csv"}).out.starts_with("option,runs,nodes,gpus,"));
+  const ScratchFolder folder;
+  folder.write("sized.yaml", "scenario: {capture: " + kCapture +
+                                 "}\nsizing: {want: all, deadline_days: 3}\n"
+                                 "options: [{name: a, cluster: {nodes: [{type: hgx-h100, count: 1}]}}]\n");
+  const Finished refused = run({"compare", (folder.path() / "sized.yaml").string()});
+  CHECK(refused.status == 2);
+  CHECK(has(refused.err, "nothing says how many the training has"));
+}
+
 TEST_CASE("what makes no sense for a capture is refused") {
   CHECK(has(run({"simulate", kCapture}).err, "give --nodes TYPE:COUNT"));
   CHECK(has(simulated({"--samples", "3"}).err,
-            "--samples is of scenarios, and scenarios/capture/fsdp.capture is a capture"));
-  CHECK(has(simulated({"--set", "cluster.price=spot"}).err, "cluster.price: this key has no effect on a capture"));
-  CHECK(has(simulated({"--set", "training.precision=fp8"}).err, "training"));
+            "--samples is of models and strategies, and scenarios/capture/fsdp.capture is of a capture"));
+  CHECK(has(simulated({"--env", "A=1"}).err, "--env is of launch files"));
+  CHECK(
+      has(simulated({"--set", "training.precision=fp8"}).err,
+          "training: this section means nothing next to a capture: the program chose batches, lengths and precision"));
   CHECK(has(simulated({"--explain", "--format", "json"}).err, "--explain prints text"));
+  for (const char* command : {"search", "frontier", "train"}) {
+    CAPTURE(command);
+    const Finished refused = run({command, kCapture, "--nodes", "hgx-h100:1"});
+    CHECK(refused.status == 2);
+    CHECK(has(refused.err, "a captured program has no model and no strategy"));
+  }
   const Finished crossed = simulated({}, "scenarios/capture/deadlock.capture");
   CHECK(crossed.status == 2);
   CHECK(has(crossed.err, "ranks wait for each other"));

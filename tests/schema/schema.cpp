@@ -2,6 +2,7 @@
 // here, which have what these lack. Sentences are those of the tables in sim/files/scenario/README.md.
 
 #include "base/error.hpp"
+#include "capture/captured_scenario.hpp"
 #include "scenario/comparison_file.hpp"
 #include "scenario/jobs_file.hpp"
 #include "scenario/scenario.hpp"
@@ -43,8 +44,8 @@ Kind kind_of(const Document& document) {
   const Value& root = document.root();
   if (root.find("axes") != nullptr) return Kind::sweep;
   if (root.find("options") != nullptr) return Kind::comparison;
-  const bool scenario =
-      root.find("cluster") != nullptr && (root.find("model") != nullptr || root.find("jobs") != nullptr);
+  const bool scenario = root.find("cluster") != nullptr &&
+                        (root.find("model") != nullptr || root.find("jobs") != nullptr || names_capture(document));
   return scenario ? Kind::scenario : Kind::other;
 }
 
@@ -60,6 +61,12 @@ void listen(schema::Place& place, const Document& document, const Read& read) {
   }
 }
 
+// A scenario of a capture as programs write it: with the hash that the capture has today.
+Document resolved_capture(const CaptureSources& sources) {
+  const Document document = Document::from_file(kSource / "scenarios" / "capture" / "fsdp.yaml");
+  return Document::from_text(read_captured_scenario(document, sources).resolved, "resolved");
+}
+
 struct Schemas {
   schema::Place scenario, sweep, comparison;
 };
@@ -68,6 +75,7 @@ Schemas recorded() {
   Schemas out;
   const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
   const ScenarioSources sources(folders);
+  const CaptureSources captures(sources);
   std::vector<fs::path> files = yaml_files(kSource / "scenarios");
   const std::vector<fs::path> own = yaml_files(kSource / "tests" / "schema" / "examples");
   files.insert(files.end(), own.begin(), own.end());
@@ -75,7 +83,9 @@ Schemas recorded() {
     const Document document = Document::from_file(file);
     switch (kind_of(document)) {
       case Kind::scenario:
-        if (has_jobs(document)) {
+        if (names_capture(document)) {
+          listen(out.scenario, document, [&] { read_captured_scenario(document, captures); });
+        } else if (has_jobs(document)) {
           listen(out.scenario, document, [&] { read_jobs(document, sources); });
         } else {
           listen(out.scenario, document, [&] { parse_scenario(document, sources); });
@@ -93,6 +103,8 @@ Schemas recorded() {
         break;
     }
   }
+  const Document resolved = resolved_capture(captures);
+  listen(out.scenario, resolved, [&] { read_captured_scenario(resolved, captures); });
   return out;
 }
 

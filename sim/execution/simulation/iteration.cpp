@@ -6,6 +6,7 @@
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/breakdown.hpp"
+#include "simulation/facility_use.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/score.hpp"
@@ -123,15 +124,14 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
 }
 
 void add_facility(const Job& job, IterationResult& result) {
-  const Facility& facility = job.cluster.facility();
-  if (!facility.asked) return;
-  const double seconds = result.iteration_time_s;
-  const double around_w = job.cluster.host_power_w() + facility.network_power_w;
-  result.machine_energy_j = result.energy_j + around_w * seconds;
-  result.facility_energy_j = facility.pue * result.machine_energy_j + facility.cooling_power_w * seconds;
-  constexpr double kGramsPerKilogram = 1000;
-  result.co2_kg = result.facility_energy_j / kJoulesPerKilowattHour * facility.carbon.mean() / kGramsPerKilogram;
-  result.embodied_co2_kg = facility.embodied_kg(job.cluster.physical_gpus() * seconds);
+  const Cluster& cluster = job.cluster;
+  const FacilityUse use = facility_use(
+      cluster.facility(),
+      {result.energy_j, cluster.host_power_w(), static_cast<double>(cluster.physical_gpus()), result.iteration_time_s});
+  result.machine_energy_j = use.machine_energy_j;
+  result.facility_energy_j = use.facility_energy_j;
+  result.co2_kg = use.co2_kg;
+  result.embodied_co2_kg = use.embodied_co2_kg;
 }
 
 void add_up_costs(const Simulation& simulation, double energy_j, std::span<const double> of_plans,

@@ -1,26 +1,24 @@
 #pragma once
 
+#include "base/document.hpp"
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "scenario/scenario_sources.hpp"
 
-#include <span>
 #include <string>
-#include <vector>
 
 namespace mirfak {
 
-// Options of `mirfak simulate` for a capture.
+// Options of `mirfak simulate` that captures have, too.
 struct CaptureOptions {
-  std::string capture;
-  std::vector<std::string> nodes;      // --nodes
-  std::vector<std::string> overrides;  // --set: keys of cluster.nodes and cluster.fabric
-  std::string format;
+  OutputFormat format = OutputFormat::text;
   std::string timeline;
   bool explain = false;
-  std::string data;
 };
 
-// Executes a capture on nodes, and prints where its time and memory go. Status 3 for a program that does not fit in
-// memory. Error(input) for a capture without nodes, and as of read_capture() and captured_program().
-CommandOutput simulate_capture(const CaptureOptions& options, const Surroundings& surroundings);
+// Executes a scenario of a capture, and prints where its time and memory go. Status 3 for a program that does not fit
+// in memory, 4 for a condition that does not hold. Errors as of read_captured_scenario() and captured_program().
+CommandOutput simulate_capture(const Document& document, const CaptureOptions& options, const ScenarioSources& sources,
+                               const Surroundings& surroundings);
 
 }  // namespace mirfak

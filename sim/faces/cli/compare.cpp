@@ -6,6 +6,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "comparison/captured_options.hpp"
 #include "comparison/comparison_report.hpp"
 #include "comparison/option_results.hpp"
 #include "page/page_data.hpp"
@@ -35,7 +36,8 @@ CommandSyntax syntax_for(CompareOptions& options) {
   CommandSyntax syntax(
       "mirfak compare FILE [OPTION]...",
       "Searches the best strategy of one job on each of the options of the YAML file FILE (clusters, clouds,\n"
-      "numbers of nodes), and compares days, money, energy, CO2 and memory, or says how many GPUs a date needs.");
+      "numbers of nodes), and compares days, money, energy, CO2 and memory, or says how many GPUs a date needs. A\n"
+      "captured program is executed on each of them as it is.");
   syntax.operand = &options.file;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -61,12 +63,43 @@ std::string printed(const ComparisonFile& file, const Comparison& comparison, Ou
 
 }  // namespace
 
+namespace {
+
+CommandOutput compare_captured(const ComparisonFile& file, const CompareOptions& options, OutputFormat format,
+                               const Surroundings& surroundings) {
+  if (!options.report.empty()) {
+    fail_input({}, "--report draws the options of a model, and these are of a capture", "leave it out");
+  }
+  const InterruptWatch watch;
+  Progress progress("options", file.choices.size(), 0, surroundings.progress, surroundings.progress_columns);
+  const CapturedComparison comparison = compare_captures(
+      file, data_folders(options.data), [&](std::size_t done) { progress.update(done, file.choices.size()); },
+      [] { return InterruptWatch::interrupted(); });
+  CommandOutput output;
+  output.text = format == OutputFormat::json  ? printed_json(captured_comparison_json(file, comparison))
+                : format == OutputFormat::csv ? captured_comparison_csv(comparison)
+                                              : captured_comparison_text(file, comparison);
+  const bool any =
+      std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const CapturedOption& row) { return row.runs(); });
+  if (!comparison.complete) {
+    output.complaint = "interrupted: what was executed until then";
+    output.status = kStatusInterrupted;
+  } else if (!any) {
+    output.complaint = file.name + ": no option runs";
+    output.status = kStatusInfeasible;
+  }
+  return output;
+}
+
+}  // namespace
+
 CommandOutput run_compare(std::span<const std::string> arguments, const Surroundings& surroundings) {
   CompareOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_or_csv_choice(options.format);
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
   const ComparisonFile file = load_comparison(options.file, options.overrides);
+  if (compares_captures(file)) return compare_captured(file, options, format, surroundings);
   const InterruptWatch watch;
   Progress progress("options", file.choices.size(), 0, surroundings.progress, surroundings.progress_columns);
   const Comparison comparison = compare_options(

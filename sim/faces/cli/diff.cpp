@@ -1,9 +1,11 @@
 #include "base/error.hpp"
+#include "capture/capture_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "comparison/captured_difference.hpp"
 #include "comparison/compared_scenario.hpp"
 #include "comparison/difference_report.hpp"
 
@@ -32,7 +34,8 @@ CommandSyntax syntax_for(DiffOptions& options) {
   CommandSyntax syntax(
       "mirfak diff A [B] [OPTION]...",
       "Simulates an iteration of each of two scenarios, or of one and itself with other keys, and says where\n"
-      "their seconds differ: what is set otherwise, activities, stages, kernels, collectives, memory, cost.");
+      "their seconds differ: what is set otherwise, activities, stages, kernels, collectives, memory, cost. Or of\n"
+      "two captures on --nodes, by operator and module.");
   syntax.operands = &options.scenarios;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.of_both)->value_name("KEY=VALUE"), "override a key of both scenarios; may be repeated");
@@ -45,13 +48,32 @@ CommandSyntax syntax_for(DiffOptions& options) {
   return syntax;
 }
 
-ComparedScenario simulated_side(const std::string& path, const DiffOptions& options,
-                                const std::vector<std::string>& own, const ScenarioSources& sources) {
-  // Options for launch files hold only for launch files, not for a scenario that is compared with one.
-  const bool launch = is_import_file(path);
-  const Document document =
-      scenario_document(path, launch ? options.import : ImportOptions{}, options.of_both, sources);
-  return compared_scenario(document, own, sources);
+Document document_of(const std::string& path, const DiffOptions& options, const ScenarioSources& sources) {
+  // Options for launch files and captures hold only for them, not for a scenario that is compared with one.
+  const bool made = is_import_file(path) || is_capture(path);
+  return scenario_document(path, made ? options.import : ImportOptions{}, options.of_both, sources);
+}
+
+// Refuses a capture and a strategy: their kernels have no names in common, and neither says what the other has
+// otherwise.
+void require_captures(const Document& a, const Document& b) {
+  for (const Document* document : {&a, &b}) {
+    if (names_capture(*document)) continue;
+    fail_input({document->name(), 0, 0}, "is of a model and a strategy, and is compared with a capture",
+               "differences are of two captures, or of two strategies; mirfak simulate prints each by itself");
+  }
+}
+
+CommandOutput captured_difference(const Document& of_a, const Document& of_b, const DiffOptions& options,
+                                  OutputFormat format, const ScenarioSources& scenario_sources) {
+  require_captures(of_a, of_b);
+  const CaptureSources sources(scenario_sources);
+  const ComparedCapture a = compared_capture(of_a, options.of_a, sources);
+  const ComparedCapture b = compared_capture(of_b, options.of_b, sources);
+  const CaptureDifference difference = capture_difference(a, b);
+  if (format == OutputFormat::json) return {printed_json(capture_difference_json(a, b, difference)), {}};
+  if (format == OutputFormat::csv) return {capture_difference_csv(difference), {}};
+  return {capture_difference_text(a, b, difference), {}};
 }
 
 }  // namespace
@@ -69,8 +91,13 @@ CommandOutput run_diff(std::span<const std::string> arguments, const Surrounding
                "name a second file, or say with --set-b KEY=VALUE what B has otherwise");
   }
   const ScenarioSources sources(data_folders(options.data));
-  const ComparedScenario a = simulated_side(options.scenarios.front(), options, options.of_a, sources);
-  const ComparedScenario b = simulated_side(options.scenarios.back(), options, options.of_b, sources);
+  const Document document_a = document_of(options.scenarios.front(), options, sources);
+  const Document document_b = document_of(options.scenarios.back(), options, sources);
+  if (names_capture(document_a) || names_capture(document_b)) {
+    return captured_difference(document_a, document_b, options, format, sources);
+  }
+  const ComparedScenario a = compared_scenario(document_a, options.of_a, sources);
+  const ComparedScenario b = compared_scenario(document_b, options.of_b, sources);
   const ComparedRun of_a = a.run();
   const ComparedRun of_b = b.run();
   const ResultDifference difference = result_difference(of_a, of_b);

@@ -1,11 +1,16 @@
 #include "cli/import_options.hpp"
 
+#include "capture/capture_file.hpp"
+#include "import/chosen_nodes.hpp"
 #include "import/import_formats.hpp"
 #include "import/program_identity.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 namespace mirfak {
 
@@ -30,7 +35,7 @@ namespace {
 
 // True if one of a scenario's keys stands at the beginning of a line.
 bool is_scenario(const ImportFile& file) {
-  constexpr std::array<std::string_view, 4> keys = {"cluster:", "jobs:", "axes:", "scenario:"};
+  constexpr std::array<std::string_view, 5> keys = {"cluster:", "jobs:", "axes:", "scenario:", "capture:"};
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
     return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
   });
@@ -44,10 +49,27 @@ void refuse_foreign_file(const std::string& path, const ScenarioSources& sources
   if (!is_scenario(file)) refuse_foreign_settings(file, sources);
 }
 
+// Returns the scenario of a capture on --nodes.
+Document capture_document(const std::string& path, const ImportOptions& options,
+                          const std::vector<std::string>& overrides) {
+  const std::pair<bool, const char*> others[] = {
+      {!options.environment.empty(), "--env"}, {!options.parameters.empty(), "--arg"},
+      {options.launch != 0, "--launch"},       {!options.format.empty(), "--from"},
+      {!options.cluster.empty(), "--cluster"},
+  };
+  for (const auto& [given, name] : others) {
+    if (given) fail_input({}, fmt::format("{} is of launch files, and {} is a capture", name, path), "leave it out");
+  }
+  Document document = Document::from_text(capture_scenario(path, options.nodes), "--nodes");
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return document;
+}
+
 }  // namespace
 
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  if (is_capture(path)) return capture_document(path, options, overrides);
   if (!options.given() && !is_import_file(path)) {
     refuse_foreign_file(path, sources);
     Document document = Document::from_file(path);
@@ -67,7 +89,7 @@ Document scenario_document(const std::string& path, const ImportOptions& options
 
 bool is_import_file(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  if (!std::filesystem::is_regular_file(path, ignored) || is_capture(path)) return false;
   const ImportFile file = read_import_file(path);
   return !is_scenario(file) && format_of(file) != nullptr;
 }

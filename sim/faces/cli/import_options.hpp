@@ -14,7 +14,8 @@ struct ImportOptions : ImportWishes {
   bool given() const;
 };
 
-// Reads a scenario, or makes one from a file of a training program, and applies the overrides. Error(input) at the
+// Reads a scenario, or makes one from a file of a training program or of a capture on --nodes, and applies the
+// overrides. Error(input) at the
 // first setting that mirfak does not describe: the simulated training would be another one.
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources);

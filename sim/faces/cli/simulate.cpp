@@ -1,6 +1,6 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "capture/capture_file.hpp"
+#include "capture/captured_scenario.hpp"
 #include "cli/capture_command.hpp"
 #include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
@@ -80,7 +80,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
       "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
       "describes, and says how long it takes, where the time goes, what memory, energy and money it needs. Or one "
       "step\n"
-      "of a captured PyTorch program (python -m mirfak.capture) on --nodes.");
+      "of a captured PyTorch program (python -m mirfak.capture), which SCENARIO names, or which it is, on --nodes.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -233,8 +233,7 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
 }
 
 // Refuses options that mean nothing for a capture.
-CaptureOptions options_of_capture(const SimulateOptions& options) {
-  const ImportOptions& import = options.import;
+CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format) {
   const std::pair<bool, const char*> others[] = {
       {options.detail != "passes", "--detail"},
       {options.unfolded, "--unfolded"},
@@ -249,18 +248,13 @@ CaptureOptions options_of_capture(const SimulateOptions& options) {
       {options.sensitivity, "--sensitivity"},
       {options.factor.has_value(), "--factor"},
       {options.emit.given(), "--emit"},
-      {!import.environment.empty(), "--env"},
-      {!import.parameters.empty(), "--arg"},
-      {import.launch != 0, "--launch"},
-      {!import.format.empty(), "--from"},
-      {!import.cluster.empty(), "--cluster"},
   };
   for (const auto& [given, name] : others) {
-    if (given)
-      fail_input({}, fmt::format("{} is of scenarios, and {} is a capture", name, options.scenario), "leave it out");
+    if (!given) continue;
+    fail_input({}, fmt::format("{} is of models and strategies, and {} is of a capture", name, options.scenario),
+               "leave it out");
   }
-  return {options.scenario, import.nodes,    options.overrides, options.format,
-          options.timeline, options.explain, options.data};
+  return {format, options.timeline, options.explain};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
@@ -314,12 +308,13 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const OutputFormat format = format_or_csv_choice(options.format);
   const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
   check_format(options, format);
-  if (is_capture(options.scenario)) return simulate_capture(options_of_capture(options), surroundings);
-
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
+  if (names_capture(document)) {
+    return simulate_capture(document, options_of_capture(options, format), sources, surroundings);
+  }
   if (!options.chakra_ranks.empty() && options.chakra.empty()) {
     fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
   }

@@ -4,6 +4,7 @@
 #include "base/section.hpp"
 #include "base/staged_file.hpp"
 #include "base/units.hpp"
+#include "capture/capture_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
@@ -184,7 +185,7 @@ SweepFile read_sweep(const Options& options, const DataFolders& folders) {
   const Value* base = document.root().kind == Value::Kind::mapping ? document.root().find("scenario") : nullptr;
   if (base != nullptr && base->kind == Value::Kind::scalar) {
     const std::string path = (std::filesystem::path(options.files.front()).parent_path() / base->scalar).string();
-    if (options.import.given() || is_import_file(path)) {
+    if (options.import.given() || is_import_file(path) || is_capture(path)) {
       const Location where = base->where;
       const Document scenario = scenario_document(path, options.import, {}, ScenarioSources(folders));
       document.assign(KeyPath("scenario", where), scenario.root(), where);

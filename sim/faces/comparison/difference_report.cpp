@@ -1,7 +1,8 @@
 #include "comparison/difference_report.hpp"
-#include "base/json_parts.hpp"
+
 #include "base/section.hpp"
 #include "base/units.hpp"
+#include "comparison/difference_parts.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "simulation/prediction_range.hpp"
@@ -19,9 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShownKernels = 12;
 constexpr std::size_t kShownStages = 16;
-constexpr double kBarWidth = 20;
 
 // A use of a stage's time.
 struct StagePart {
@@ -40,19 +39,6 @@ constexpr std::array kStageParts = {
     StagePart{"bubble", "bubble_s", &StageSeconds::bubble},
 };
 
-// Returns a value with its sign: "+1.20 s", "-300 ms", "0 s".
-template <typename Format>
-std::string with_plus_or_minus(double value, const Format& format) {
-  std::string text = format(std::abs(value));
-  if (text.starts_with("0 ") || text == "0" || text == "$0") return text;
-  return (value < 0 ? "-" : "+") + text;
-}
-std::string shown_seconds(double value) { return format_seconds(value); }
-std::string shown_change(double value) { return with_plus_or_minus(value, shown_seconds); }
-
-// Returns the difference of B from A in per cent of A; "" if A is 0.
-std::string relative_text(double a, double b) { return a > 0 ? format_signed_percent(b / a - 1) : ""; }
-
 std::string compared_head(const ComparedRun& a, const ComparedRun& b) {
   Table table("|", 0);
   for (const ComparedRun* run : {&a, &b}) {
@@ -63,9 +49,6 @@ std::string compared_head(const ComparedRun& a, const ComparedRun& b) {
   return table.text();
 }
 
-// Returns a table of both runs, with a last column for bars or shares.
-Table table_of_both(const char* last) { return Table(fmt::format("| >A | >B | >B - A | {}", last)); }
-
 std::string ranged_text(const IterationResult& result) {
   const std::string time = format_seconds(result.iteration_time_s);
   return result.iteration_time_low_s > 0 ? fmt::format("{} ({})", time, range_text(result)) : time;
@@ -74,12 +57,6 @@ std::string ranged_text(const IterationResult& result) {
 std::string compared_memory(const IterationResult& result) {
   return fmt::format("{} of {}{}", format_bytes(result.memory_peak_bytes), format_bytes(result.memory_capacity_bytes),
                      result.fits ? "" : ", DOES NOT FIT");
-}
-
-// Adds a row of two figures, with their difference.
-template <typename Format>
-void add_pair(Table& table, const std::string& title, double a, double b, const Format& format) {
-  table.add({title, format(a), format(b), with_plus_or_minus(b - a, format), relative_text(a, b)});
 }
 
 std::string compared_iteration(const ComparedRun& a, const ComparedRun& b) {
@@ -107,40 +84,6 @@ std::string compared_iteration(const ComparedRun& a, const ComparedRun& b) {
   return "\nIteration\n" + table.text();
 }
 
-std::string keys_text(const ResultDifference& difference) {
-  if (difference.keys.empty()) return "\nBoth scenarios say the same.\n";
-  Table table("| A | B");
-  for (const KeyDifference& key : difference.keys) {
-    table.add({key.key, key.a.value_or("(none)"), key.b.value_or("(none)")});
-  }
-  return "\nWhat is set otherwise\n" + table.text();
-}
-
-// Returns a bar whose letters say the sign of a difference.
-std::string signed_bar(double difference, double largest) {
-  return largest > 0 ? bar_text(std::abs(difference) / largest, kBarWidth, difference < 0 ? '-' : '+') : "";
-}
-
-double largest_of(const std::vector<ComparedFigure>& figures) {
-  double largest = 0;
-  for (const ComparedFigure& figure : figures) largest = std::max(largest, std::abs(figure.difference()));
-  return largest;
-}
-
-std::string activities_text(const ComparedRun& a, const ComparedRun& b, const ResultDifference& difference) {
-  Table table = table_of_both("");
-  const double largest = largest_of(difference.activities);
-  for (const ComparedFigure& figure : difference.activities) {
-    if (*figure.a <= 0 && *figure.b <= 0) continue;
-    table.add({figure.title, format_seconds(*figure.a), format_seconds(*figure.b), shown_change(figure.difference()),
-               signed_bar(figure.difference(), largest)});
-  }
-  const double of_a = a.simulation->result.iteration_time_s;
-  const double of_b = b.simulation->result.iteration_time_s;
-  table.add({"iteration", format_seconds(of_a), format_seconds(of_b), shown_change(of_b - of_a)});
-  return "\nWhere the time of a GPU goes: the differences add up to that of the iteration\n" + table.text();
-}
-
 // Returns "1.20 s -> 1.40 s", or one value if both are equal; "-" for a run that does not have the stage.
 std::string both_seconds(const ComparedStage& stage, const StagePart& part) {
   const std::string a = in_seconds(part.of(stage.a)).shown;
@@ -163,58 +106,6 @@ std::string compared_stages(const ResultDifference& difference) {
   const std::string some =
       every > 1 ? fmt::format("; every {}th of {} and the last", every, difference.stages.size()) : std::string();
   return fmt::format("\nBy stage, A -> B (communication: exposed{})\n", some) + table.text();
-}
-
-std::string kernel_text(const std::optional<KernelSeconds>& kernel) {
-  if (!kernel) return "-";
-  return fmt::format("{} x {}", format_count(kernel->times), format_seconds(kernel->seconds / kernel->times));
-}
-
-std::string kernels_text(const std::string& title, const std::vector<ComparedKernel>& kernels) {
-  if (kernels.empty() || kernels.front().difference() == 0) return {};
-  Table table = table_of_both("");
-  double rest = 0;
-  std::size_t left_out = 0;
-  const double largest = std::abs(kernels.front().difference());
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const ComparedKernel& kernel = kernels[i];
-    if (i >= kShownKernels || (kernel.a && kernel.b && format_seconds(kernel.difference()) == "0 s")) {
-      rest += kernel.difference();
-      ++left_out;
-      continue;
-    }
-    const std::string only = !kernel.b ? "  only A" : !kernel.a ? "  only B" : "";
-    table.add({kernel.name, kernel_text(kernel.a), kernel_text(kernel.b), shown_change(kernel.difference()),
-               signed_bar(kernel.difference(), largest) + only});
-  }
-  if (left_out > 0) table.add({fmt::format("{} others", left_out), "", "", shown_change(rest)});
-  return "\n" + title + "\n" + table.text();
-}
-
-std::string memory_parts_text(const ResultDifference& difference) {
-  if (largest_of(difference.memory) < 1) return {};
-  Table table = table_of_both("");
-  double of_a = 0;
-  double of_b = 0;
-  for (const ComparedFigure& part : difference.memory) {
-    of_a += *part.a;
-    of_b += *part.b;
-    if (*part.a <= 0 && *part.b <= 0) continue;
-    table.add({part.title, format_bytes(*part.a), format_bytes(*part.b),
-               with_plus_or_minus(part.difference(), format_bytes)});
-  }
-  table.add({"together", format_bytes(of_a), format_bytes(of_b), with_plus_or_minus(of_b - of_a, format_bytes)});
-  return "\nPeak memory of the fullest GPU\n" + table.text();
-}
-
-Json figures_json(const std::vector<ComparedFigure>& figures) {
-  Json out = Json::object();
-  for (const ComparedFigure& figure : figures) {
-    out[figure.key] = {{"a", json_or_null(figure.a)},
-                       {"b", json_or_null(figure.b)},
-                       {"difference", figure.a && figure.b ? Json(figure.difference()) : Json()}};
-  }
-  return out;
 }
 
 Json compared_stage_json(const std::optional<StageSeconds>& stage) {
@@ -266,10 +157,13 @@ VerdictWords words_of(RangeVerdict verdict) { return kVerdicts[static_cast<std::
 std::string difference_text(const ComparedRun& a, const ComparedRun& b, const ResultDifference& difference) {
   std::string out =
       fmt::format("{}{}  {}\n", compared_head(a, b), compared_iteration(a, b), words_of(difference.verdict).text) +
-      keys_text(difference) + activities_text(a, b, difference) + compared_stages(difference) +
+      keys_text(difference.keys) +
+      activities_text(difference.activities, a.simulation->result.iteration_time_s,
+                      b.simulation->result.iteration_time_s) +
+      compared_stages(difference) +
       kernels_text("Kernels: all of a name on one GPU, how many and how long one takes", difference.kernels) +
       kernels_text("Communication of one GPU, hidden behind kernels or not", difference.communication) +
-      memory_parts_text(difference) + notes_text(difference.notes);
+      memory_parts_text(difference.memory) + notes_text(difference.notes);
   for (const ComparedRun* run : {&a, &b}) {
     if (run->simulation->result.fits) continue;
     out += fmt::format("\n{} DOES NOT FIT: {}\n", run == &a ? "A" : "B", memory_shortage_text(run->simulation->result));
@@ -278,10 +172,6 @@ std::string difference_text(const ComparedRun& a, const ComparedRun& b, const Re
 }
 
 nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& b, const ResultDifference& difference) {
-  Json keys = Json::array();
-  for (const KeyDifference& key : difference.keys) {
-    keys.push_back({{"key", key.key}, {"a", json_or_null(key.a)}, {"b", json_or_null(key.b)}});
-  }
   Json stages = Json::array();
   for (const ComparedStage& stage : difference.stages) {
     stages.push_back(
@@ -290,7 +180,7 @@ nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& 
   return {{"a", run_json(a)},
           {"b", run_json(b)},
           {"ranges", words_of(difference.verdict).key},
-          {"keys", std::move(keys)},
+          {"keys", keys_json(difference.keys)},
           {"figures", figures_json(difference.figures)},
           {"activities", figures_json(difference.activities)},
           {"stages", std::move(stages)},
@@ -301,29 +191,22 @@ nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& 
 }
 
 std::string difference_csv(const ResultDifference& difference) {
-  Table table("-:section | -:name | -:a | -:b | -:difference");
-  const auto add = [&](std::string section, const std::string& name, const std::optional<double>& a,
-                       const std::optional<double>& b) {
-    const std::optional<double> more = a && b ? std::optional(*b - *a) : std::nullopt;
-    table.add({std::move(section), name, as_number(a), as_number(b), as_number(more)});
-  };
-  const auto add_figures = [&](const char* section, const std::vector<ComparedFigure>& figures) {
-    for (const ComparedFigure& figure : figures) add(section, figure.key, figure.a, figure.b);
-  };
+  Table table = difference_rows();
   const auto add_kernels = [&](const char* section, const std::vector<ComparedKernel>& kernels) {
     const auto seconds = [](const auto& of) { return of ? std::optional(of->seconds) : std::nullopt; };
-    for (const ComparedKernel& kernel : kernels) add(section, kernel.name, seconds(kernel.a), seconds(kernel.b));
+    for (const ComparedKernel& kernel : kernels)
+      add_row(table, section, kernel.name, seconds(kernel.a), seconds(kernel.b));
   };
-  add_figures("figures", difference.figures);
-  add_figures("activities", difference.activities);
+  add_figure_rows(table, "figures", difference.figures);
+  add_figure_rows(table, "activities", difference.activities);
   for (const ComparedStage& stage : difference.stages) {
     for (const StagePart& part : kStageParts) {
-      add(fmt::format("stage {}", stage.stage), part.key, part.of(stage.a), part.of(stage.b));
+      add_row(table, fmt::format("stage {}", stage.stage), part.key, part.of(stage.a), part.of(stage.b));
     }
   }
   add_kernels("kernels_s", difference.kernels);
   add_kernels("communication_s", difference.communication);
-  add_figures("memory", difference.memory);
+  add_figure_rows(table, "memory", difference.memory);
   return table.csv();
 }
 

@@ -36,9 +36,9 @@ void flatten(const Value& value, const std::string& key, std::vector<KeyValue>& 
   }
 }
 
-std::vector<KeyValue> keys_of(const Scenario& scenario) {
+std::vector<KeyValue> keys_of(const Value& completed) {
   std::vector<KeyValue> out;
-  flatten(scenario.completed, {}, out);
+  flatten(completed, {}, out);
   return out;
 }
 
@@ -49,7 +49,7 @@ const std::string* value_of(const std::vector<KeyValue>& keys, const std::string
 
 }  // namespace
 
-std::vector<KeyDifference> key_differences(const Scenario& a, const Scenario& b) {
+std::vector<KeyDifference> key_differences(const Value& a, const Value& b) {
   const std::vector<KeyValue> of_a = keys_of(a);
   const std::vector<KeyValue> of_b = keys_of(b);
   std::vector<KeyDifference> out;

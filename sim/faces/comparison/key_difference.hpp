@@ -1,6 +1,6 @@
 #pragma once
 
-#include "scenario/scenario.hpp"
+#include "base/document.hpp"
 
 #include <optional>
 #include <string>
@@ -17,8 +17,8 @@ struct KeyDifference {
   friend bool operator==(const KeyDifference&, const KeyDifference&) = default;
 };
 
-// Returns the differences between the resolved scenarios, so that a default that is written out is no difference: first
-// the keys of `a` in their order, then the keys that only `b` has.
-std::vector<KeyDifference> key_differences(const Scenario& a, const Scenario& b);
+// Returns the differences between two completed scenarios (Scenario::completed), so that a default that is written out
+// is no difference: first the keys of `a` in their order, then the keys that only `b` has.
+std::vector<KeyDifference> key_differences(const Value& a, const Value& b);
 
 }  // namespace mirfak

@@ -148,7 +148,7 @@ ResultDifference result_difference(const ComparedRun& a, const ComparedRun& b) {
   const IterationResult& of_b = b.simulation->result;
   ResultDifference out;
   out.verdict = verdict_on(of_a, of_b);
-  out.keys = key_differences(*a.scenario, *b.scenario);
+  out.keys = key_differences(a.scenario->completed, b.scenario->completed);
   out.figures = compare_figures(of_a, of_b);
   out.activities = compare_activities(of_a, of_b);
   out.stages = compare_stages(*a.simulation, *b.simulation);

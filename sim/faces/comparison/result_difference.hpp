@@ -2,6 +2,7 @@
 
 #include "comparison/kernel_seconds.hpp"
 #include "comparison/key_difference.hpp"
+#include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
 #include <optional>

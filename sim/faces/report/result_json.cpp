@@ -1,5 +1,6 @@
 #include "report/result_json.hpp"
 
+#include "base/figure_json.hpp"
 #include "program/replica_classes.hpp"
 #include "program/transfer_cost.hpp"
 #include "simulation/figures.hpp"
@@ -88,18 +89,7 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
 
 nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {
   Json out = Json::object();
-  for (const FigureValue& value : figure_values(result, job.cluster.facility())) {
-    if (!value.asked) continue;
-    Json& slot = out[value.key()];
-    if (!value.known) continue;
-    if (value.figure->truth) {
-      slot = value.number != 0;
-    } else if (value.figure->whole) {
-      slot = static_cast<std::int64_t>(value.number);
-    } else {
-      slot = value.number;
-    }
-  }
+  add_figures(figure_values(result, job.cluster.facility()), out);
   if (job.cluster.facility().asked) {
     out["host_power_w"] = job.cluster.host_power_w();
     out["network_power_w"] = job.cluster.facility().network_power_w;

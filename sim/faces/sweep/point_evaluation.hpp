@@ -2,9 +2,11 @@
 
 #include "scenario/point_reader.hpp"
 #include "simulation/evaluator.hpp"
+#include "sweep/point_sources.hpp"
 #include "sweep/sweep_table.hpp"
 
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +28,8 @@ struct PointResult {
 // Simulates points of a sweep, one after the other. Not thread-safe.
 class PointEvaluation {
  public:
-  PointEvaluation(const SweepFile& sweep, const Catalog& catalog, const DataFolders& folders)
-      : sweep_(sweep), reader_(sweep, catalog, folders) {}
+  // References must outlive the evaluation.
+  PointEvaluation(const SweepFile& sweep, const PointSources& sources);
 
   // Simulates a point. The result is valid until the next point. A point that cannot run is a result too. Error(input)
   // for a fault of the sweep file or its scenario that does not depend on an axis value: it would recur at every point.
@@ -35,6 +37,7 @@ class PointEvaluation {
 
  private:
   void simulate_point(std::uint64_t point);
+  void simulate_capture(std::uint64_t point);
   void take(const Error& error);
   Evaluator& evaluator();
 
@@ -44,8 +47,10 @@ class PointEvaluation {
   };
 
   const SweepFile& sweep_;
-  PointReader reader_;
-  std::list<OfSetting> evaluators_;  // the last used evaluator first
+  const PointSources& sources_;
+  std::optional<PointReader> reader_;  // absent: the points are of captures
+  std::string resolved_;               // of the last point of a capture
+  std::list<OfSetting> evaluators_;    // the last used evaluator first
   PointResult result_;
 };
 

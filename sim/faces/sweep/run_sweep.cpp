@@ -29,8 +29,9 @@ namespace {
 namespace fs = std::filesystem;
 
 SweepHeading heading_of(const SweepFile& sweep, const DataFolders& folders, const SweepOptions& options) {
+  const std::string captures = capture_hash(sweep, folders);
   return {sweep.definition(),
-          data_hash({folders.models, folders.hardware}),
+          data_hash({folders.models, folders.hardware}) + (captures.empty() ? "" : ", captures " + captures),
           std::string(program_version()),
           sweep.points(),
           options.shard,
@@ -94,7 +95,7 @@ class SweepRun {
   void open_journal();
   void remove_stale() const;
   void simulate();
-  void work(const Catalog& catalog, Progress& progress);
+  void work(const PointSources& sources, Progress& progress);
   bool simulate_block(PointEvaluation& evaluation, std::uint64_t block, Progress& progress);
   bool stopped() const { return stop_ || (options_.interrupted && options_.interrupted()); }
   std::optional<std::uint64_t> next_block();
@@ -191,9 +192,9 @@ bool SweepRun::simulate_block(PointEvaluation& evaluation, std::uint64_t block, 
   return true;
 }
 
-void SweepRun::work(const Catalog& catalog, Progress& progress) {
+void SweepRun::work(const PointSources& sources, Progress& progress) {
   try {
-    PointEvaluation evaluation(sweep_, catalog, folders_);
+    PointEvaluation evaluation(sweep_, sources);
     while (const std::optional<std::uint64_t> block = next_block()) {
       if (!simulate_block(evaluation, *block, progress)) return;
     }
@@ -204,13 +205,13 @@ void SweepRun::work(const Catalog& catalog, Progress& progress) {
 }
 
 void SweepRun::simulate() {
-  const Catalog catalog(folders_.hardware);
+  const PointSources sources(sweep_, folders_);
   Progress progress("points", outcome_.points, outcome_.before, options_.progress, options_.columns);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const auto threads = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::size_t{cores};
   try {
     parallel_for(
-        threads, [&](std::size_t) { work(catalog, progress); }, options_.jobs);
+        threads, [&](std::size_t) { work(sources, progress); }, options_.jobs);
   } catch (...) {
     if (finished_ == 0) journal_->remove();  // nothing to continue from
     throw;

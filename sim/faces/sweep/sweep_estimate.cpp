@@ -31,8 +31,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 // share.
 class Sample {
  public:
-  Sample(const SweepFile& sweep, const Catalog& catalog, const DataFolders& folders)
-      : sweep_(sweep), evaluation_(sweep, catalog, folders) {}
+  Sample(const SweepFile& sweep, const PointSources& sources) : sweep_(sweep), evaluation_(sweep, sources) {}
 
   void take_run(std::uint64_t begin, std::uint64_t end, Clock::time_point until) {
     BlockRecord record(0);
@@ -99,8 +98,8 @@ SweepEstimate estimate_sweep(const SweepFile& sweep, const DataFolders& folders,
   out.threads = options.jobs > 0 ? options.jobs : static_cast<int>(cores);
   if (blocks.count() == 0) return out;
 
-  const Catalog catalog(folders.hardware);
-  Sample sample(sweep, catalog, folders);
+  const PointSources sources(sweep, folders);
+  Sample sample(sweep, sources);
   const std::uint64_t places = std::min(kPlaces, blocks.count());
   const Clock::time_point begin = Clock::now();
   for (std::uint64_t place = 0; place < places; ++place) {

@@ -1,10 +1,12 @@
 #include "sweep/sweep_notes.hpp"
 
+#include "capture/capture_simulation.hpp"
 #include "scenario/assertions.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/stated_notes.hpp"
 #include "simulation/iteration.hpp"
+#include "sweep/point_sources.hpp"
 
 #include <fmt/format.h>
 
@@ -59,6 +61,16 @@ class AxisComparison {
   std::vector<std::size_t> row_of_;  // by the number of the point
 };
 
+std::vector<IdleKey> idle_keys_at(const Document& point, const PointSources& sources) {
+  if (sources.captures) {
+    const CapturedScenario scenario = read_captured_scenario(point, *sources.captures);
+    return idle_keys(scenario, *sources.captures, simulate(scenario, *sources.captures).result);
+  }
+  const ScenarioSources of(sources.folders);
+  const Scenario scenario = parse_scenario(point, of);
+  return idle_keys(scenario, of, simulate(scenario.job).result);
+}
+
 std::vector<std::size_t> rows_to_look_at(const SweepTable& table) {
   std::vector<std::size_t> running;
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -88,12 +100,11 @@ std::vector<std::string> notes_on_axes(const SweepTable& table) {
 std::vector<std::string> notes_on_keys(const SweepFile& sweep, const DataFolders& folders, const SweepTable& table) {
   std::vector<std::string> notes = stated_notes(sweep.base());
   const std::vector<std::size_t> rows = rows_to_look_at(table);
-  const ScenarioSources sources(folders);
+  const PointSources sources(sweep, folders);
   std::vector<std::string> idle_so_far;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Scenario scenario = parse_scenario(sweep.document_at(table.point(rows[i])), sources);
     std::vector<std::string> idle_here;
-    for (const IdleKey& idle : idle_keys(scenario, sources, simulate(scenario.job).result)) {
+    for (const IdleKey& idle : idle_keys_at(sweep.document_at(table.point(rows[i])), sources)) {
       if (!sweep.is_in_axis(idle.where)) idle_here.push_back(note_on(idle));
     }
     if (i == 0) idle_so_far = idle_here;

@@ -1,5 +1,6 @@
 #include "sweep/sweep_table.hpp"
 
+#include "capture/capture_figures.hpp"
 #include "simulation/figures.hpp"
 
 #include <algorithm>
@@ -64,6 +65,15 @@ void append_figures(const IterationResult& result, std::vector<double>& figures)
   figures.push_back(result.fullest_stage);
   const MemoryUse& peak = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory.peak;
   for (const MemoryPart& part : memory_parts()) figures.push_back(peak.*part.bytes);
+}
+
+void append_figures(const CaptureResult& result, const Facility& facility, std::vector<double>& figures) {
+  const std::vector<FigureValue> values = figure_values(result, facility);
+  for (const std::string& key : point_figure_keys()) {
+    const auto of =
+        std::find_if(values.begin(), values.end(), [&](const FigureValue& value) { return value.key() == key; });
+    figures.push_back(of != values.end() && of->known ? of->number : kUnknown);
+  }
 }
 
 std::size_t AxisTable::size() const {

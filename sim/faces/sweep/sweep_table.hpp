@@ -1,5 +1,6 @@
 #pragma once
 
+#include "capture/capture_result.hpp"
 #include "scenario/point_reader.hpp"
 #include "scenario/sweep_file.hpp"
 #include "simulation/iteration.hpp"
@@ -32,6 +33,8 @@ std::string_view name_of(PointStatus status);
 const std::vector<std::string>& point_figure_keys();
 // Appends the figures in the order of the keys; NaN for unknown figures.
 void append_figures(const IterationResult& result, std::vector<double>& figures);
+// Those of a capture; what needs a model or a strategy is unknown.
+void append_figures(const CaptureResult& result, const Facility& facility, std::vector<double>& figures);
 
 // The sweep that a table belongs to, and its part of the sweep. Tables whose headings differ only in the shard belong
 // together.

@@ -75,6 +75,7 @@ struct CapturedRank {
   // A rank that did the same, or the same in corresponding groups, and has the events; -1: the fields below are its
   // own.
   std::int64_t same_as = -1;
+  bool in_own_groups = false;  // with `same_as`: in the corresponding groups, not in the same ones
   double param_bytes = 0;
   double optimizer_state_bytes = 0;
   double peak_allocated_bytes = 0;
@@ -88,12 +89,15 @@ struct CapturedRank {
 // One step of a program, recorded on a machine without a GPU: python/mirfak/capture/README.md has the fields.
 struct Capture {
   std::string file;
+  std::string hash;  // text_hash() of the file's lines, compressed or not
   std::string program;
   std::string device;  // the GPU that the program was told it has: a name of hw_profiles/gpus
   std::string torch;   // version of PyTorch
   std::int64_t world_size = 0;
   std::int64_t gpus_per_node = 0;
   std::int64_t step = 0;  // of the optimizer, from 0; -1: all that a block of the program did
+  // Families of process groups: each rank is in at most one group of a family. Ranks of a group ascend.
+  std::vector<std::vector<std::vector<std::int64_t>>> families;
   std::vector<CapturedOperator> operators;
   std::vector<CapturedCommunication> communication;
   std::vector<std::string> modules;

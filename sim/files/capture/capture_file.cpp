@@ -6,6 +6,7 @@
 
 #include "base/compressed_file.hpp"
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -166,6 +167,7 @@ class CaptureReader {
     for (std::size_t i = 1 + kTables.size(); i + 1 < lines_.size(); ++i) read_rank(i);
     check_ranks();
     capture_.unknown_fields.assign(unknown_.begin(), unknown_.end());
+    capture_.hash = text_hash(text);
     return std::move(capture_);
   }
 
@@ -179,6 +181,7 @@ class CaptureReader {
   void split(std::string_view text);
   void check_end(std::string_view text);
   void read_header();
+  std::vector<std::vector<std::int64_t>> family_of(const Part& list) const;
   void read_table(std::size_t table);
   void read_rank(std::size_t line);
   void read_events(const Part& list, CapturedRank& rank);
@@ -229,6 +232,15 @@ void CaptureReader::check_end(std::string_view text) {
   }
 }
 
+std::vector<std::vector<std::int64_t>> CaptureReader::family_of(const Part& list) const {
+  std::vector<std::vector<std::int64_t>> out;
+  for (const Part& group : list.items()) {
+    out.push_back(group.numbers(0, capture_.world_size - 1));
+    if (!std::is_sorted(out.back().begin(), out.back().end())) group.fail("ascending ranks");
+  }
+  return out;
+}
+
 void CaptureReader::read_header() {
   const Part header = parse(0, "header");
   capture_.program = header.at("program").text();
@@ -237,6 +249,9 @@ void CaptureReader::read_header() {
   capture_.world_size = header.at("world_size").whole(1, 1 << 20);
   capture_.gpus_per_node = header.at("gpus_per_node").whole(1, 1 << 20);
   capture_.step = header.at("step").is_null() ? -1 : header.at("step").whole(0, kMost);
+  if (header.has("groups")) {
+    for (const Part& family : header.at("groups").items()) capture_.families.push_back(family_of(family));
+  }
   header.find_unknown({"mirfak_capture", "program", "command", "world_size", "gpus_per_node", "device", "step", "torch",
                        "groups", "proved_on"},
                       unknown_);
@@ -272,7 +287,8 @@ void CaptureReader::read_rank(std::size_t line) {
   part.find_unknown({"rank", "same_as", "like", "state", "dispatched", "memory", "notes", "before", "events"},
                     unknown_);
   if (part.has("same_as") || part.has("like")) {
-    rank.same_as = part.at(part.has("like") ? "like" : "same_as").whole(0, capture_.world_size - 1);
+    rank.in_own_groups = part.has("like");
+    rank.same_as = part.at(rank.in_own_groups ? "like" : "same_as").whole(0, capture_.world_size - 1);
   } else {
     rank.param_bytes = part.at("state").at("param_bytes").bytes();
     rank.optimizer_state_bytes = part.at("state").at("optimizer_state_bytes").bytes();

@@ -1,13 +1,17 @@
 #include "capture/capture_report.hpp"
 
+#include "base/figure_json.hpp"
 #include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "capture/capture_figures.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <variant>
 
 namespace mirfak {
 
@@ -17,13 +21,13 @@ constexpr std::size_t kShownRanks = 8;  // in text; JSON has all
 constexpr std::size_t kShownWork = 15;
 constexpr std::size_t kExplainedWork = 100;
 
-struct TimePart {
+struct RankTimePart {
   const char* label;
   const char* key;
   double CapturedTimes::*seconds;
 };
 // Labels and keys are those of `mirfak simulate` where it has the same part.
-constexpr TimePart kParts[] = {
+constexpr RankTimePart kParts[] = {
     {"GEMM", "gemm_s", &CapturedTimes::gemm_s},
     {"attention", "attention_s", &CapturedTimes::attention_s},
     {"memory-bound kernels", "memory_bound_s", &CapturedTimes::memory_bound_s},
@@ -37,7 +41,7 @@ double share(double part, double of) { return of > 0 ? part / of : 0; }
 
 Table times_table(const CaptureResult& result) {
   Table table(" | >mean | >share | >min .. max over ranks | ");
-  for (const TimePart& part : kParts) {
+  for (const RankTimePart& part : kParts) {
     const double mean = result.mean.*part.seconds;
     const auto [least, most] = std::minmax_element(
         result.ranks.begin(), result.ranks.end(),
@@ -58,11 +62,11 @@ Table memory_table(const CaptureResult& result) {
     std::vector<Cell> row = {rank.rank, in_bytes(rank.allocated_bytes)};
     if (graphs) row.push_back(in_bytes(rank.graph_bytes));
     const char* const verdict = !rank.fits ? "does not fit"
-                                : rank.memory_bytes <= result.capacity_bytes
+                                : rank.memory_bytes <= rank.capacity_bytes
                                     ? "fits"
                                     : "fits once the allocator returns what it holds free";
     row.insert(row.end(), {in_bytes(rank.reserved_bytes), in_bytes(result.platform_bytes), in_bytes(rank.memory_bytes),
-                           in_bytes(result.capacity_bytes), verdict});
+                           in_bytes(rank.capacity_bytes), verdict});
     table.add(std::move(row));
   }
   return table;
@@ -94,6 +98,39 @@ Table work_table(const CaptureResult& result, bool modules) {
   return table;
 }
 
+// Prices by the types of nodes, as they are in the JSON of `mirfak simulate`.
+Table price_table(const Cluster& cluster) {
+  Table table("GPU:gpu | >USD an hour:usd_per_gpu_hour | from:origin");
+  for (const NodeGroup& group : cluster.groups()) {
+    const auto& price = group.price;
+    table.add({group.hardware.gpu.name, as_number(price ? std::optional(price->usd_per_gpu_hour.value) : std::nullopt),
+               price ? Cell(price->origin()) : Cell("-", std::monostate())});
+  }
+  return table;
+}
+
+Table iteration_table(const Cluster& cluster, const CaptureResult& result) {
+  const std::string gpus = fmt::format("of {} GPU{}", result.gpus, result.gpus == 1 ? "" : "s");
+  Table table("|>|");
+  table.add({"time", in_seconds(result.iteration_s), ""});
+  table.add({"hardware TFLOP/s per GPU", as_number(share(result.flop, result.iteration_s) / 1e12), ""});
+  table.add({"energy", in_joules(result.energy_j),
+             fmt::format("{}, {} each on average", gpus,
+                         format_watts(share(result.energy_j, result.iteration_s) / static_cast<double>(result.gpus)))});
+  if (cluster.facility().asked) {
+    table.add({"energy of the machine", in_joules(result.facility.machine_energy_j), "GPUs, hosts and network"});
+    table.add({"energy of the facility", in_joules(result.facility.facility_energy_j),
+               fmt::format("PUE {:g}", cluster.facility().pue)});
+    if (cluster.facility().carbon.known()) table.add({"CO2", in_kilograms(result.facility.co2_kg), ""});
+    if (result.facility.embodied_co2_kg > 0) {
+      table.add({"embodied CO2", in_kilograms(result.facility.embodied_co2_kg), "of making the GPUs"});
+    }
+  }
+  table.add({"cost", result.cost_usd ? in_usd(*result.cost_usd) : Cell("unknown"),
+             result.cost_usd ? gpus : cluster.missing_prices()});
+  return table;
+}
+
 std::string limited(const Table& table, std::size_t most) {
   std::string out = table.text(most);
   if (table.rows() > most) out += fmt::format("  ... and {} more\n", table.rows() - most);
@@ -107,14 +144,17 @@ std::string heading(const Capture& capture, const CapturePricing& pricing) {
       return event.kind == CaptureEventKind::launch;
     }));
   }
-  const NodeGroup& nodes = pricing.cluster.groups().front();
+  std::string nodes;
+  for (const NodeGroup& group : pricing.cluster.groups()) {
+    nodes += fmt::format("{}{} x {} ({} {})", nodes.empty() ? "" : ", ", group.count, group.hardware.spec.name,
+                         group.hardware.spec.gpus, group.hardware.gpu.title);
+  }
   return fmt::format(
       "capture   {}: {}, {}, PyTorch {}\n"
       "ranks     {} of {} captured, {} operators that launch kernels\n"
-      "cluster   {} x {} ({} {})\n",
+      "cluster   {}\n",
       capture.file, capture.program, capture.step < 0 ? "a block" : fmt::format("step {}", capture.step), capture.torch,
-      capture.ranks.size(), capture.world_size, format_count(static_cast<double>(launches)), nodes.count,
-      nodes.hardware.spec.name, nodes.hardware.spec.gpus, nodes.hardware.gpu.title);
+      capture.ranks.size(), capture.world_size, format_count(static_cast<double>(launches)), nodes);
 }
 
 std::string explanation(const CapturePricing& pricing, const CaptureResult& result) {
@@ -125,10 +165,11 @@ std::string explanation(const CapturePricing& pricing, const CaptureResult& resu
       format_seconds(host.forward_s), format_seconds(host.backward_s), format_seconds(host.launch_s), host.source,
       format_seconds(pricing.framework.host.collective_s), pricing.framework.host.source,
       format_bytes(pricing.framework.memory.platform_bytes), pricing.framework.memory.source);
-  Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication");
+  out += "\nPrices of GPUs\n" + price_table(pricing.cluster).text();
+  Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication | >energy");
   for (const CapturedRankResult& rank : result.ranks) {
-    clocks.add(
-        {rank.rank, in_percent(rank.clock), in_seconds(rank.host_work_s), in_seconds(rank.hidden_communication_s)});
+    clocks.add({rank.rank, in_percent(rank.clock), in_seconds(rank.host_work_s),
+                in_seconds(rank.hidden_communication_s), in_joules(rank.energy_j)});
   }
   return out + "\nRanks\n" + clocks.text();
 }
@@ -138,8 +179,7 @@ std::string explanation(const CapturePricing& pricing, const CaptureResult& resu
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain) {
   std::string out = heading(capture, pricing);
-  out += fmt::format("\nIteration\n  time                      {}\n  hardware TFLOP/s per GPU  {}\n",
-                     format_seconds(result.iteration_s), format_number(share(result.flop, result.iteration_s) / 1e12));
+  out += "\nIteration\n" + iteration_table(pricing.cluster, result).text();
   out += "\nWhere the time of a GPU goes\n" + times_table(result).text();
   out += "\nPeak memory of a GPU\n" + limited(memory_table(result), kShownRanks);
   const std::size_t most = explain ? kExplainedWork : kShownWork;
@@ -151,20 +191,20 @@ std::string capture_text(const Capture& capture, const CapturePricing& pricing, 
   return out;
 }
 
-nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult& result, double wall_time_s) {
+nlohmann::ordered_json capture_json(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
+                                    double wall_time_s) {
   const auto parts_of = [](const CapturedTimes& times) {
     nlohmann::ordered_json out;
-    for (const TimePart& part : kParts) out[part.key] = times.*part.seconds;
+    for (const RankTimePart& part : kParts) out[part.key] = times.*part.seconds;
     return out;
   };
   nlohmann::ordered_json out;
-  out["iteration_time_s"] = result.iteration_s;
+  add_figures(figure_values(result, pricing.cluster.facility()), out);
+  out["capture"] = {{"file", capture.file}, {"hash", capture.hash}};
   out["program"] = capture.program;
   out["world_size"] = capture.world_size;
-  out["hardware_tflops_per_gpu"] = share(result.flop, result.iteration_s) / 1e12;
-  out["fits"] = result.fits;
-  out["memory_capacity_bytes"] = result.capacity_bytes;
   out["platform_bytes"] = result.platform_bytes;
+  out["prices"] = price_table(pricing.cluster).json();
   out["activities"] = parts_of(result.mean);
   out["ranks"] = nlohmann::ordered_json::array();
   for (const CapturedRankResult& rank : result.ranks) {
@@ -173,10 +213,12 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult&
                             {"hidden_communication_s", rank.hidden_communication_s},
                             {"host_work_s", rank.host_work_s},
                             {"clock_share", rank.clock},
+                            {"energy_j", rank.energy_j},
                             {"peak_allocated_bytes", rank.allocated_bytes},
                             {"graph_bytes", rank.graph_bytes},
                             {"peak_reserved_bytes", rank.reserved_bytes},
                             {"memory_peak_bytes", rank.memory_bytes},
+                            {"memory_capacity_bytes", rank.capacity_bytes},
                             {"fits", rank.fits}});
   }
   out["longest_rank"] = result.longest;

@@ -11,6 +11,7 @@ namespace mirfak {
 // Output of `mirfak simulate` for a capture. `explain`: with more rows, and what each kind of kernel is priced by.
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain);
-nlohmann::ordered_json capture_json(const Capture& capture, const CaptureResult& result, double wall_time_s);
+nlohmann::ordered_json capture_json(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
+                                    double wall_time_s);
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #include "capture/capture_result.hpp"
 
+#include "base/units.hpp"
 #include "capture/captured_tensors.hpp"
 
 #include <fmt/format.h>
@@ -75,7 +76,7 @@ class RankReader {
 std::size_t RankReader::part_of(const CapturedTask& task) const {
   if (communicates(task)) return 4;
   if (event(task).phase == CapturePhase::optimizer) return 3;
-  switch (executed_.prices[event(task).entry].cost.activity) {
+  switch (executed_.price(priced_, event(task)).cost.activity) {
     case Activity::gemm:
       return 0;
     case Activity::attention:
@@ -147,7 +148,7 @@ CapturedRankResult RankReader::result() const {
   out.graph_bytes = rank.graph_bytes;
   out.reserved_bytes = rank.peak_reserved_bytes;
   for (const CapturedTask& task : priced_.tasks) {
-    if (!task.on_host && !communicates(task)) out.flop += executed_.prices[event(task).entry].cost.flop;
+    if (!task.on_host && !communicates(task)) out.flop += executed_.price(priced_, event(task)).cost.flop;
   }
   return out;
 }
@@ -176,8 +177,8 @@ std::vector<CapturedWork> RankReader::work() const {
     ++work.calls;
     work.seconds += to_seconds(executed_.joined.program.duration[executed_.joined.task_of[index_][i]]);
     const CapturedCommunication* made = work.communicates ? &capture_.communication[of.entry] : nullptr;
-    work.flop += made != nullptr ? 0 : executed_.prices[of.entry].cost.flop;
-    work.bytes += made != nullptr ? std::max(made->in_bytes, made->out_bytes) : executed_.prices[of.entry].cost.bytes;
+    work.flop += made != nullptr ? 0 : executed_.price(priced_, of).cost.flop;
+    work.bytes += made != nullptr ? std::max(made->in_bytes, made->out_bytes) : executed_.price(priced_, of).cost.bytes;
   }
   std::vector<CapturedWork> out;
   for (auto& [place, work] : by_place) out.push_back(std::move(work));
@@ -211,10 +212,10 @@ void note_prices(const Capture& capture, const CapturedProgram& executed, std::v
   std::map<std::string, std::pair<std::size_t, double>> unknown;
   std::map<std::string, std::string> stand_ins;
   double all_s = 0;
-  for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
-    for (const CaptureEvent& event : capture.ranks[executed.ranks[r].rank].events) {
+  for (const PricedRank& rank : executed.ranks) {
+    for (const CaptureEvent& event : capture.ranks[rank.rank].events) {
       if (event.kind != CaptureEventKind::launch) continue;
-      const OperatorPrice& price = executed.prices[event.entry];
+      const OperatorPrice& price = executed.price(rank, event);
       const std::string& name = capture.operators[event.entry].name;
       all_s += price.cost.seconds;
       if (!price.figures.empty()) stand_ins[name] = price.figures;
@@ -243,7 +244,7 @@ void note_wide_products(const Capture& capture, const CapturedProgram& executed,
   for (const PricedRank& rank : executed.ranks) {
     for (const CaptureEvent& event : capture.ranks[rank.rank].events) {
       if (event.kind != CaptureEventKind::launch) continue;
-      const KernelCost& cost = executed.prices[event.entry].cost;
+      const KernelCost& cost = executed.price(rank, event).cost;
       all_s += cost.seconds;
       const CapturedOperator& op = capture.operators[event.entry];
       const bool wide = cost.activity == Activity::gemm && !op.in.empty() && op.in.front().format == "float32";
@@ -259,15 +260,23 @@ void note_wide_products(const Capture& capture, const CapturedProgram& executed,
 }
 
 void note_hardware(const Capture& capture, const Cluster& cluster, std::vector<std::string>& notes) {
-  const NodeHardware& nodes = cluster.groups().front().hardware;
-  if (nodes.gpu.name != capture.device) {
-    notes.push_back(fmt::format("captured for {}, priced on {}: attention kernels are those that PyTorch chooses on {}",
-                                capture.device, nodes.gpu.title, capture.device));
+  for (const NodeGroup& group : cluster.groups()) {
+    if (group.first_device >= capture.world_size) break;
+    const NodeHardware& nodes = group.hardware;
+    if (nodes.gpu.name != capture.device) {
+      notes.push_back(
+          fmt::format("captured for {}, priced on {}: attention kernels are those that PyTorch chooses on {}",
+                      capture.device, nodes.gpu.title, capture.device));
+    }
+    const auto told = std::min<std::int64_t>(nodes.spec.gpus, capture.gpus_per_node);
+    if (nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
+      notes.push_back(fmt::format("the program was told that a node has {} GPUs, and runs on nodes of {}",
+                                  capture.gpus_per_node, nodes.spec.gpus));
+    }
   }
-  const auto told = std::min<std::int64_t>(nodes.spec.gpus, capture.gpus_per_node);
-  if (nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
-    notes.push_back(fmt::format("the program was told that a node has {} GPUs, and runs on nodes of {}",
-                                capture.gpus_per_node, nodes.spec.gpus));
+  if (cluster.gpus() > capture.world_size) {
+    notes.push_back(fmt::format("{} of {} GPUs have no rank: their energy and their price do not count",
+                                cluster.gpus() - capture.world_size, cluster.gpus()));
   }
 }
 
@@ -292,30 +301,72 @@ void note_capture(const Capture& capture, std::vector<std::string>& notes) {
   }
 }
 
+// Adds energy and cost of all ranks' GPUs.
+void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureResult& out) {
+  const Cluster& cluster = pricing.cluster;
+  std::int64_t known = 0;
+  for (const CapturedRankResult& rank : out.ranks) {
+    out.energy_j += rank.energy_j * static_cast<double>(rank.stands_for);
+    known += rank.stands_for;
+  }
+  out.gpus = capture.world_size;
+  out.energy_j *= static_cast<double>(out.gpus) / static_cast<double>(known);
+  double host_w = 0;
+  double usd_per_hour = 0;
+  bool priced = true;
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::int64_t of_node = group.hardware.spec.gpus;
+    const std::int64_t ranks = std::clamp<std::int64_t>(out.gpus - group.first_device, 0, group.count * of_node);
+    host_w += static_cast<double>((ranks + of_node - 1) / of_node) * group.hardware.spec.host_power_w.value;
+    priced = priced && (ranks == 0 || group.price);
+    if (group.price) usd_per_hour += static_cast<double>(ranks) * group.price->usd_per_gpu_hour.value;
+  }
+  if (priced) out.cost_usd = usd_per_hour * out.iteration_s / kSecondsPerHour;
+  out.facility =
+      facility_use(cluster.facility(), {out.energy_j, host_w, static_cast<double>(out.gpus), out.iteration_s});
+}
+
+// Number of ranks that did as each rank did, itself included.
+std::map<std::int64_t, std::int64_t> ranks_alike(const Capture& capture) {
+  std::map<std::int64_t, std::int64_t> out;
+  for (const CapturedRank& rank : capture.ranks) ++out[rank.same_as < 0 ? rank.rank : rank.same_as];
+  return out;
+}
+
 }  // namespace
 
 CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed) {
   CaptureResult out;
   out.iteration_s = to_seconds(executed.timeline.makespan);
-  out.capacity_bytes = pricing.cluster.groups().front().hardware.gpu.memory_bytes.value;
+  out.events = executed.timeline.events;
   out.platform_bytes = pricing.framework.memory.platform_bytes;
+  const std::map<std::int64_t, std::int64_t> alike = ranks_alike(capture);
   std::size_t longest = 0;
   double longest_s = -1;
+  double fullest = -1;
   for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
+    const GpuSpec& gpu = pricing.cluster.groups()[executed.ranks[r].group].hardware.gpu;
     CapturedRankResult rank = RankReader(capture, executed, r).result();
+    rank.stands_for = alike.at(rank.rank);
     rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
-    rank.fits = rank.allocated_bytes + rank.graph_bytes + out.platform_bytes <= out.capacity_bytes;
+    rank.needed_bytes = rank.allocated_bytes + rank.graph_bytes + out.platform_bytes;
+    rank.capacity_bytes = gpu.memory_bytes.value;
+    rank.fits = rank.needed_bytes <= rank.capacity_bytes;
+    rank.energy_j = executed.ranks[r].kernel_energy_j + gpu.blocked_w.value * out.iteration_s;
     out.fits = out.fits && rank.fits;
     out.flop += rank.flop / static_cast<double>(executed.ranks.size());
     double kernels_s = 0;
     for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kTimes[part];
     if (kernels_s > longest_s) longest = r;
     longest_s = std::max(longest_s, kernels_s);
+    if (rank.needed_bytes / rank.capacity_bytes > fullest) out.fullest = r;
+    fullest = std::max(fullest, rank.needed_bytes / rank.capacity_bytes);
     for (double CapturedTimes::*part : kTimes) {
       out.mean.*part += rank.times.*part / static_cast<double>(executed.ranks.size());
     }
     out.ranks.push_back(rank);
   }
+  add_costs(capture, pricing, out);
   out.longest = out.ranks[longest].rank;
   out.work = RankReader(capture, executed, longest).work();
   sort_by_seconds(out.work);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include "capture/captured_program.hpp"
+#include "simulation/facility_use.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,12 @@ struct CapturedRankResult {
   double graph_bytes = 0;             // kept by CUDA graphs besides
   double reserved_bytes = 0;          // peak of what the allocator holds
   double memory_bytes = 0;            // reserved, and what lies outside of the allocator
-  bool fits = true;                   // allocated memory fits, once the allocator has returned what it holds free
+  double needed_bytes = 0;            // allocated, kept by graphs, and outside of the allocator
+  double capacity_bytes = 0;          // memory of its GPU
+  bool fits = true;                   // what is needed fits, once the allocator has returned what it holds free
   double flop = 0;                    // of all kernels, attention over all pairs of tokens
+  double energy_j = 0;                // of its GPU
+  std::int64_t stands_for = 1;        // ranks that did the same, itself included
 };
 
 // Work of one kind on one rank: calls of an operator with the same tensors in the same place of the program, where
@@ -49,11 +55,16 @@ struct CapturedWork {
 
 struct CaptureResult {
   double iteration_s = 0;
-  double capacity_bytes = 0;
-  double platform_bytes = 0;  // outside of the allocator
-  bool fits = true;           // all ranks do
-  double flop = 0;            // of a rank, mean
-  CapturedTimes mean;         // over ranks
+  double platform_bytes = 0;       // outside of the allocator
+  bool fits = true;                // all ranks do
+  std::size_t fullest = 0;         // index of `ranks`: needs the largest share of its GPU's memory
+  double flop = 0;                 // of a rank, mean
+  std::int64_t gpus = 0;           // one for each rank of the job, captured or not
+  double energy_j = 0;             // of these GPUs
+  FacilityUse facility;            // of the nodes that they are in
+  std::optional<double> cost_usd;  // of these GPUs for the iteration; nullopt: no price is known for some GPU
+  std::uint64_t events = 0;        // that the engine handled
+  CapturedTimes mean;              // over ranks
   std::vector<CapturedRankResult> ranks;
   std::int64_t longest = 0;           // the rank whose kernels take longest: `work` and `modules` are its
   std::vector<CapturedWork> work;     // most seconds first
@@ -61,6 +72,8 @@ struct CaptureResult {
   std::vector<std::string> notes;
 };
 
+// Ranks that are not in the capture have the energy of the captured ones, on average. Of nodes that hold ranks the
+// facility counts all of the host.
 CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed);
 
 }  // namespace mirfak

@@ -24,14 +24,17 @@ constexpr double kLongest_s = 1000;  // of one call: longer ones are no operator
 class RankWriter {
  public:
   RankWriter(const Capture& capture, std::size_t rank, const CapturePricing& pricing,
-             const std::vector<OperatorPrice>& prices, const std::vector<CommunicationCost>& communication)
+             const std::vector<std::vector<OperatorPrice>>& prices, const std::vector<CommunicationCost>& communication)
       : capture_(capture), rank_(capture.ranks[rank]), pricing_(pricing), prices_(prices), costs_(communication) {
     out_.rank = rank;
     trace_.file = capture.file;
     trace_.rank = rank_.rank;
-    const NodeHardware& hardware = pricing.cluster.group_of(static_cast<int>(rank_.rank)).hardware;
+    const DevicePlace place = pricing.cluster.place_of(static_cast<int>(rank_.rank));
+    out_.group = static_cast<std::size_t>(place.group);
+    const NodeHardware& hardware = pricing.cluster.groups()[out_.group].hardware;
     gpu_ = &hardware.gpu;
-    host_factor_ = hardware.spec.time_factors().host;
+    host_factor_ =
+        hardware.spec.time_factors().host * pricing.cluster.perturbations().of(static_cast<int>(rank_.rank)).time.host;
   }
 
   void write() {
@@ -52,6 +55,7 @@ class RankWriter {
   void take(std::size_t index);
   void launch(std::size_t index);
   void communicate(std::size_t index);
+  double communication_factor(const CapturedCommunication& made) const;
   void block(const CaptureEvent& event);
   std::string named(std::size_t index, const std::string& what) const;
   std::uint64_t hand_on(std::size_t index, double seconds);
@@ -62,7 +66,7 @@ class RankWriter {
   const Capture& capture_;
   const CapturedRank& rank_;
   const CapturePricing& pricing_;
-  const std::vector<OperatorPrice>& prices_;
+  const std::vector<std::vector<OperatorPrice>>& prices_;
   const std::vector<CommunicationCost>& costs_;
   const GpuSpec* gpu_ = nullptr;
   double host_factor_ = 1;
@@ -130,7 +134,7 @@ std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double s
 
 void RankWriter::launch(std::size_t index) {
   const CaptureEvent& event = rank_.events[index];
-  const OperatorPrice& price = prices_[event.entry];
+  const OperatorPrice& price = prices_[out_.group][event.entry];
   pending_ += in_graph_ ? 0 : 1;
   if (price.kernels == 0) return;
   const std::uint64_t issued = hand_on(index, price.kernels * pricing_.table.host.launch_s);
@@ -147,6 +151,24 @@ void RankWriter::launch(std::size_t index) {
   stream.last = {node.id};
   stream.waiting.clear();
   last_stream_ = event.stream;
+}
+
+// Returns the largest factor of communication among the ranks that take part, whether or not they are in the capture.
+// The factor of a port acts on what leaves its node.
+double RankWriter::communication_factor(const CapturedCommunication& made) const {
+  const Perturbations& perturbations = pricing_.cluster.perturbations();
+  if (perturbations.empty()) return 1;
+  const auto node = [&](std::int64_t rank) { return pricing_.cluster.place_of(static_cast<int>(rank)).node; };
+  std::vector<std::int64_t> ranks = made.ranks;
+  if (!collective_of(made)) ranks = {rank_.rank, made.peer};
+  const bool leaves =
+      std::any_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) { return node(rank) != node(ranks.front()); });
+  double out = 0;
+  for (const std::int64_t rank : ranks) {
+    const RankFactors own = perturbations.of(static_cast<int>(rank));
+    out = std::max(out, own.time.communication * (leaves ? own.port : 1));
+  }
+  return out;
 }
 
 void RankWriter::communicate(std::size_t index) {
@@ -173,7 +195,7 @@ void RankWriter::communicate(std::size_t index) {
   node.bytes = std::max(made.in_bytes, made.out_bytes);
   if (!collective) node.peer = made.peer;
   node.rendezvous = !collective;  // NCCL's messages wait for both ends
-  node.duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds));
+  node.duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds * communication_factor(made)));
   channels_[channel] = node.id;
   work_[event.id] = node.id;
 }
@@ -249,12 +271,13 @@ class ProgramMaker {
  private:
   void check_cluster() const;
   void price_operators();
+  void price_on(std::size_t group);
   void write_ranks(const PricedCommunication& communication);
   void set_kernels(std::size_t rank, double idle_s);
   void execute_at(const std::vector<double>& idle_s);
   void share_multiprocessors();
   double idle(std::size_t rank) const;
-  const NodeHardware& hardware() const { return pricing_.cluster.groups().front().hardware; }
+  const NodeHardware& hardware(std::size_t group) const { return pricing_.cluster.groups()[group].hardware; }
 
   const Capture& capture_;
   const CapturePricing& pricing_;
@@ -270,19 +293,27 @@ void ProgramMaker::check_cluster() const {
                            pricing_.cluster.gpus()),
                "give more nodes, or capture fewer ranks");
   }
-  for (const NodeGroup& group : pricing_.cluster.groups()) {
-    if (group.hardware.gpu == hardware().gpu) continue;
-    fail_input(where, "captures run on nodes of one GPU type", "give nodes of one type");
+  if (pricing_.cluster.shares_gpus()) {
+    fail_input(where, "each rank of a capture has a GPU of its own, and ranks share GPUs here",
+               "leave out cluster.nodes[].ranks_per_gpu");
   }
 }
 
 void ProgramMaker::price_operators() {
-  OperatorPrices prices(hardware().gpu, pricing_.table, hardware().spec.time_factors().compute);
+  out_.prices.resize(pricing_.cluster.groups().size());
+  for (const CapturedRank& rank : capture_.ranks) {
+    const auto group = static_cast<std::size_t>(pricing_.cluster.place_of(static_cast<int>(rank.rank)).group);
+    if (rank.same_as < 0 && out_.prices[group].empty()) price_on(group);
+  }
+}
+
+void ProgramMaker::price_on(std::size_t group) {
+  const GpuSpec& gpu = hardware(group).gpu;
+  OperatorPrices prices(gpu, pricing_.table, hardware(group).spec.time_factors().compute);
   for (const CapturedOperator& op : capture_.operators) {
-    out_.prices.push_back(prices.price(op));
-    if (out_.prices.back().cost.seconds <= kLongest_s) continue;
-    fail_input({capture_.file, 2, 0},
-               fmt::format("{} takes more than {:g} s on {}", op.name, kLongest_s, hardware().gpu.title),
+    out_.prices[group].push_back(prices.price(op));
+    if (out_.prices[group].back().cost.seconds <= kLongest_s) continue;
+    fail_input({capture_.file, 2, 0}, fmt::format("{} takes more than {:g} s on {}", op.name, kLongest_s, gpu.title),
                "capture the program again");
   }
 }
@@ -297,25 +328,31 @@ void ProgramMaker::write_ranks(const PricedCommunication& communication) {
   }
 }
 
-// Sets the durations of a rank's kernels at their clocks.
+// Sets the durations of a rank's kernels at their clocks, and their energy.
 void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
   PricedRank& priced = out_.ranks[rank];
-  const std::vector<CaptureEvent>& events = capture_.ranks[priced.rank].events;
+  const CapturedRank& captured = capture_.ranks[priced.rank];
+  const NodeHardware& on = hardware(priced.group);
+  const double factor = pricing_.cluster.perturbations().of(static_cast<int>(captured.rank)).time.compute;
   std::vector<std::size_t> kernels;
   std::vector<const KernelCost*> costs;
   for (std::size_t i = 0; i < priced.tasks.size(); ++i) {
     const CapturedTask& task = priced.tasks[i];
     if (task.on_host) continue;
-    const CaptureEvent& event = events[static_cast<std::size_t>(task.event)];
+    const CaptureEvent& event = captured.events[static_cast<std::size_t>(task.event)];
     if (event.kind != CaptureEventKind::launch) continue;
     kernels.push_back(i);
-    costs.push_back(&out_.prices[event.entry].cost);
+    costs.push_back(&out_.price(priced, event).cost);
   }
-  priced.clock = kernel_clocks(costs, idle_s, hardware().gpu);
+  priced.clock = kernel_clocks(costs, idle_s, on.gpu);
+  priced.kernel_energy_j = 0;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    priced.clock[i] = std::min(priced.clock[i], hardware().clock_limit());
-    traces_[rank].nodes[kernels[i]].duration_ps =
-        static_cast<std::uint64_t>(to_picoseconds(costs[i]->seconds + costs[i]->clocked_s * (1 / priced.clock[i] - 1)));
+    const double settled = priced.clock[i];
+    priced.clock[i] = std::min(settled, on.clock_limit());
+    KernelCost cost = *costs[i];
+    cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
+    priced.kernel_energy_j += energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost);
+    traces_[rank].nodes[kernels[i]].duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds * factor));
   }
 }
 

@@ -29,18 +29,25 @@ struct CapturedTask {
 
 // A rank that has events, priced.
 struct PricedRank {
-  std::size_t rank = 0;  // index of Capture::ranks
+  std::size_t rank = 0;   // index of Capture::ranks
+  std::size_t group = 0;  // of the cluster's nodes: index of Cluster::groups()
   std::vector<CapturedTask> tasks;
-  std::vector<double> clock;  // of each kernel, in the order of their launch: share of the full clock
+  std::vector<double> clock;   // of each kernel, in the order of their launch: share of the full clock
+  double kernel_energy_j = 0;  // of all kernels, above the draw of a GPU that waits
 };
 
 // The program of a capture, executed on a cluster.
 struct CapturedProgram {
-  std::vector<OperatorPrice> prices;  // by entry of Capture::operators, at the full clock of the first rank's GPU
+  // By group of the cluster's nodes, then by entry of Capture::operators, at the full clock; empty: no rank is there.
+  std::vector<std::vector<OperatorPrice>> prices;
   std::vector<PricedRank> ranks;
   ChakraProgram joined;  // task_of: by index of `ranks`, then of PricedRank::tasks
   Timeline timeline;
   std::vector<std::string> notes;
+
+  const OperatorPrice& price(const PricedRank& rank, const CaptureEvent& event) const {
+    return prices[rank.group][event.entry];
+  }
 };
 
 // Executes what the captured ranks launch.
@@ -51,8 +58,11 @@ struct CapturedProgram {
 //  - The host takes a time for each operator that it dispatches, for each kernel that it launches and for each
 //    collective. Where it blocks, it goes on when the work of the stream, or of the whole device, has ended.
 //  - Clocks are those that GPUs hold under their power limit, averaged over tens of milliseconds (kernel_clocks.hpp).
-// Error(input) as of matched_communication(), for ranks that the cluster has no GPUs for, and for ranks that wait for
-// each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
+//  - Ranks have the factors of cluster.perturbations: kernels and the host's work take longer on the rank, and
+//    communication as long as with the largest factor among its ranks. A rank that has no events stands for none of its
+//    own, so that the events of ranks that differ are needed (with_events_of_each()).
+// Error(input) as of matched_communication(), for ranks that the cluster has no GPUs for or that share one, and for
+// ranks that wait for each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing);
 
 }  // namespace mirfak

@@ -40,20 +40,38 @@ std::optional<CommunicationCost> CommunicationPrices::price(std::optional<Chakra
   std::vector<int> devices;
   for (const std::int64_t rank : ranks) devices.push_back(device(rank));
   if (devices.size() < 2) return CommunicationCost();
-  const int group = cluster_.place_of(devices.front()).group;
-  for (const int other : devices) {
-    if (cluster_.place_of(other).group != group) return std::nullopt;
+  std::sort(devices.begin(), devices.end());
+  std::optional<CommunicationCost> slowest;
+  for (const int group : groups_of(devices)) {
+    const std::optional<CommunicationCost> cost =
+        price_on(models_[static_cast<std::size_t>(group)], kind, bytes, devices);
+    if (!cost) return std::nullopt;
+    if (!slowest || cost->seconds > slowest->seconds) slowest = cost;
   }
-  const CollectiveModel& model = models_[static_cast<std::size_t>(group)];
+  return slowest;
+}
+
+std::optional<CommunicationCost> CommunicationPrices::price_on(const CollectiveModel& model,
+                                                               std::optional<ChakraCollective> kind, double bytes,
+                                                               std::span<const int> devices) const {
   if (!kind) {
     const bool near = cluster_.place_of(devices[0]).domain == cluster_.place_of(devices[1]).domain;
-    return model.price_send(bytes, near);
+    return model.price_send(bytes, near, communication_group(cluster_, devices).inside);
   }
   const std::optional<CollectiveKind> priced = priced_as(*kind);
   if (!priced) return std::nullopt;
   const double part = *priced == CollectiveKind::all_gather ? static_cast<double>(devices.size()) : 1;
-  std::sort(devices.begin(), devices.end());
   return model.price(*priced, bytes * part, alone(communication_group(cluster_, devices)));
+}
+
+// Returns the types of nodes of these devices, which ascend.
+std::vector<int> CommunicationPrices::groups_of(std::span<const int> devices) const {
+  std::vector<int> out;
+  for (const int device : devices) {
+    const int group = cluster_.place_of(device).group;
+    if (out.empty() || out.back() != group) out.push_back(group);
+  }
+  return out;
 }
 
 int CommunicationPrices::device(std::int64_t rank) const {

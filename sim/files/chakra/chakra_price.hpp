@@ -17,13 +17,17 @@ class CommunicationPrices {
   explicit CommunicationPrices(const Cluster& cluster);
 
   // `kind`: nullopt for a message, whose ranks are the sender and the receiver. `bytes`: the input of one rank, for an
-  // all-gather a part of the result. nullopt for gathers, scatters and reductions to one rank, no bytes, and ranks on
-  // different types of nodes. Error(input) for ranks that the cluster does not have.
+  // all-gather a part of the result. nullopt for gathers, scatters and reductions to one rank, and for no bytes. Ranks
+  // on different types of nodes take as long as the slowest of the types would. Error(input) for ranks that the cluster
+  // does not have.
   std::optional<CommunicationCost> price(std::optional<ChakraCollective> kind, double bytes,
                                          std::span<const std::int64_t> ranks) const;
 
  private:
   int device(std::int64_t rank) const;
+  std::vector<int> groups_of(std::span<const int> devices) const;
+  std::optional<CommunicationCost> price_on(const CollectiveModel& model, std::optional<ChakraCollective> kind,
+                                            double bytes, std::span<const int> devices) const;
 
   Cluster cluster_;
   std::vector<CollectiveModel> models_;  // by group of the cluster

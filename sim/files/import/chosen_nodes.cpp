@@ -28,4 +28,12 @@ std::string cluster_section(std::span<const std::string> nodes) {
   return out;
 }
 
+std::string capture_scenario(const std::string& capture, std::span<const std::string> nodes) {
+  if (nodes.empty()) {
+    fail_input({capture, 0, 0}, "a capture does not say on what it runs",
+               "give --nodes TYPE:COUNT, such as --nodes hgx-h100:8, or name it in a scenario with a cluster");
+  }
+  return fmt::format("capture: {}\n{}", quoted_yaml(capture), cluster_section(nodes));
+}
+
 }  // namespace mirfak

@@ -17,4 +17,7 @@ std::optional<Cluster> cluster_of_nodes(const std::string& text, const std::file
 // other text.
 std::string cluster_section(std::span<const std::string> nodes);
 
+// Returns the scenario of a capture on these nodes, as YAML. Error(input) for no nodes, and as above.
+std::string capture_scenario(const std::string& capture, std::span<const std::string> nodes);
+
 }  // namespace mirfak

@@ -148,10 +148,10 @@ Assertions read_assertions(const Node& node) {
   return out;
 }
 
-AssertionResult check_assertions(const Assertions& assertions, const Job& job, const IterationResult& result) {
+namespace {
+
+AssertionResult check_on_iteration(const Assertions& assertions, const Known& known) {
   AssertionResult out;
-  if (assertions.empty()) return out;
-  const Known known = known_of(job, result);
   for (const formula::Condition& assertion : assertions) {
     if (is_of_training(assertion)) {
       out.notes.push_back(
@@ -163,6 +163,18 @@ AssertionResult check_assertions(const Assertions& assertions, const Job& job, c
     }
   }
   return out;
+}
+
+}  // namespace
+
+AssertionResult check_assertions(const Assertions& assertions, const Job& job, const IterationResult& result) {
+  if (assertions.empty()) return {};
+  return check_on_iteration(assertions, known_of(job, result));
+}
+
+AssertionResult check_assertions(const Assertions& assertions, const std::vector<FigureValue>& values) {
+  if (assertions.empty()) return {};
+  return check_on_iteration(assertions, {values, numbers_of(values), numbers_of(values)});
 }
 
 AssertionResult check_assertions(const Assertions& assertions, const Job& job, const TrainingPrediction& prediction) {

@@ -11,6 +11,8 @@
 
 namespace mirfak {
 
+struct FigureValue;
+
 // Conditions on results, the section `assert` of a scenario, in the language of search.rules. A condition names the
 // single figures of an iteration by their keys in JSON (iteration_figures): "iteration_time_s < 20", "fits", "mfu > 0.4
 // and memory_headroom > 0.05", and the figures of a whole training after "train." (training_figures): "train.goodput >
@@ -36,6 +38,10 @@ struct AssertionResult {
 // Checks the assertions on an iteration. Error(input) at an assertion on a figure that is not known, such as a cost
 // without a price.
 AssertionResult check_assertions(const Assertions& assertions, const Job& job, const IterationResult& result);
+
+// Checks the assertions on figures of something else than a job, whose range is not known. `values`: in the order of
+// iteration_figures(). Error(input) as above.
+AssertionResult check_assertions(const Assertions& assertions, const std::vector<FigureValue>& values);
 
 // Checks the assertions on a whole training, and on its iterations with the full batch.
 AssertionResult check_assertions(const Assertions& assertions, const Job& job, const TrainingPrediction& prediction);

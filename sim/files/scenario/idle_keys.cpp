@@ -120,21 +120,23 @@ bool states_default(const Scenario& scenario, const std::string& key) {
 }
 
 // True if the job would differ without the key: a required key, a key that others need, or a key that changes a figure.
-bool acts(const Scenario& scenario, const StatedKey& key, const ScenarioSources& sources,
-          const IterationResult& result) {
-  try {
-    const Scenario other = parse_scenario(scenario.document.with_root(without(scenario.document.root(), key)), sources);
-    if (other.resolved == scenario.resolved) return states_default(scenario, key.name);
+ActsWithout acts_on(const Scenario& scenario, const ScenarioSources& sources, const IterationResult& result) {
+  return [&](const Document& without, const std::string& key) {
+    const Scenario other = parse_scenario(without, sources);
+    if (other.resolved == scenario.resolved) return states_default(scenario, key);
     return !same(simulate(other.job).result, result);
-  } catch (const Error&) {
-    return true;
-  }
+  };
 }
 
-std::vector<char> idle_of(const Scenario& scenario, const std::vector<StatedKey>& keys, const ScenarioSources& sources,
-                          const IterationResult& result) {
+std::vector<char> idle_of(const Document& document, const std::vector<StatedKey>& keys, const ActsWithout& acts) {
   std::vector<char> idle(keys.size());
-  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], sources, result) ? 0 : 1; });
+  parallel_for(keys.size(), [&](std::size_t i) {
+    try {
+      idle[i] = acts(document.with_root(without(document.root(), keys[i])), keys[i].name) ? 0 : 1;
+    } catch (const Error&) {
+      idle[i] = 0;
+    }
+  });
   return idle;
 }
 
@@ -151,15 +153,19 @@ bool has_as_many_nodes(const Value& one, const Value& other) {
 
 }  // namespace
 
-std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
-                               const IterationResult& result) {
-  const std::vector<StatedKey> keys = stated_keys(scenario.document.root(), sources.folders);
-  const std::vector<char> idle = idle_of(scenario, keys, sources, result);
+std::vector<IdleKey> idle_keys(const Document& document, const DataFolders& folders, const ActsWithout& acts) {
+  const std::vector<StatedKey> keys = stated_keys(document.root(), folders);
+  const std::vector<char> idle = idle_of(document, keys, acts);
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) out.push_back({keys[i].name, line_of(*keys[i].value, false), keys[i].value->where});
   }
   return out;
+}
+
+std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
+                               const IterationResult& result) {
+  return idle_keys(scenario.document, sources.folders, acts_on(scenario, sources, result));
 }
 
 std::string note_on(const IdleKey& idle) {
@@ -225,7 +231,8 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
     keys.push_back(*there);
     as_stated.push_back({key.name, line_of(*key.value, false), key.value->where});
   }
-  const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
+  const IterationResult found_result = simulate(best.job).result;
+  const std::vector<char> idle = idle_of(best.document, keys, acts_on(best, sources, found_result));
   std::vector<std::string> notes = stated_notes(search.document);
   notes.insert(notes.end(), best.job.model.notes.begin(), best.job.model.notes.end());
   for (std::size_t i = 0; i < keys.size(); ++i) {

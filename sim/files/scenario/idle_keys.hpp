@@ -4,6 +4,7 @@
 #include "scenario/search_scenario.hpp"
 #include "simulation/iteration.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct IdleKey {
 // always act and are not tested. `result` is that of simulate(scenario.job), with its default lowering. In the order of
 // the file.
 std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources, const IterationResult& result);
+
+// True if what a document describes would differ without a key of it; `without`: the document that lacks the key. An
+// Error says that the key is needed.
+using ActsWithout = std::function<bool(const Document& without, const std::string& key)>;
+// Finds the keys of `cluster`, `training` and `strategy` that a document states and that do not act.
+std::vector<IdleKey> idle_keys(const Document& document, const DataFolders& folders, const ActsWithout& acts);
 
 // Returns "job.yaml:7:21: strategy.microbatch_group: 4 changes nothing in this job"
 std::string note_on(const IdleKey& idle);

@@ -180,6 +180,8 @@ Value completed_setting(const Cluster& cluster, const Value& model) {
   return mapping_value({{"model", named ? quoted_value(model.scalar) : model}, {"cluster", cluster_value(cluster)}});
 }
 
+Value completed_cluster(const Cluster& cluster) { return one_section("cluster", cluster_value(cluster)); }
+
 Value completed_training(const TrainingSpec& training) {
   return one_section("training", training_fields().value(training));
 }

@@ -27,6 +27,7 @@ Value completed_search(const Job& job, const StatedSetting& stated, const Search
 
 // The parts of completed_scenario(), in their order.
 Value completed_setting(const Cluster& cluster, const Value& model);  // mapping of `model` and `cluster`
+Value completed_cluster(const Cluster& cluster);                      // mapping of the one section
 Value completed_training(const TrainingSpec& training);               // mapping of the one section
 Value completed_strategy(const Strategy& strategy);                   // mapping of the one section
 

@@ -45,6 +45,14 @@ void check_architectures(const Node& stated, const Framework& framework, const C
   }
 }
 
+// Refuses a capture, which is a program already: nothing of it can be divided otherwise.
+void refuse_capture(Mapping& root) {
+  const std::optional<Node> capture = root.find("capture");
+  if (!capture) return;
+  capture->fail("a captured program has no model and no strategy that this command could read or change",
+                "mirfak simulate, diff, sweep and compare take captures");
+}
+
 // Reads all sections except the cluster, which has been read.
 ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cluster, const ScenarioSources& sources) {
   static const Value nothing;
@@ -83,6 +91,7 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
   if (const std::optional<Node> jobs = root.find("jobs")) {
     jobs->fail("several jobs on one cluster: only mirfak simulate reads such a file", "name the scenario of one job");
   }
+  refuse_capture(root);
   root.require("model");
   const Node section = root.require("cluster");
   return read_beside(document, root, with_network_files(read_cluster(section, sources.catalog)), sources);
@@ -90,6 +99,7 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
 
 ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
   Mapping root{Node(document)};
+  refuse_capture(root);
   return read_beside(document, root, cluster, sources);
 }
 

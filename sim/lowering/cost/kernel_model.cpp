@@ -492,14 +492,17 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
   out.inputs.push_back({"clock share", fmt::format("{:.4g}", clock_), "the power limit over all of a stage's kernels"});
 }
 
-double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost) {
-  const ClockPower& power = model.gpu().clock_power;
-  const double settled = model.settled_share();
-  const double clocked_s = cost.clocked_s / model.clock_share();
+double energy_above_waiting_j(const GpuSpec& gpu, const KernelClock& clock, const KernelCost& cost) {
+  const ClockPower& power = gpu.clock_power;
+  const double clocked_s = cost.clocked_s / clock.set;
   const double share =
-      clocked_s * cost.draw * std::pow(settled, kPowerExponent) + (cost.seconds - clocked_s) * kMemoryBoundDraw;
-  const double set_lower = power.draw(model.clock_share()) / power.draw(settled);
-  return model.gpu().tdp_w.value * share * set_lower - model.gpu().blocked_w.value * cost.seconds;
+      clocked_s * cost.draw * std::pow(clock.settled, kPowerExponent) + (cost.seconds - clocked_s) * kMemoryBoundDraw;
+  const double set_lower = power.draw(clock.set) / power.draw(clock.settled);
+  return gpu.tdp_w.value * share * set_lower - gpu.blocked_w.value * cost.seconds;
+}
+
+double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost) {
+  return energy_above_waiting_j(model.gpu(), {model.settled_share(), model.clock_share()}, cost);
 }
 
 }  // namespace mirfak

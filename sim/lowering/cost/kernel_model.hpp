@@ -138,4 +138,13 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
 // cores are clocked down.
 double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost);
 
+// Shares of the full clock: that which a device would hold by itself, and that at which it runs.
+struct KernelClock {
+  double settled = 1;
+  double set = 1;
+};
+// Returns the same energy for a kernel whose clock its model does not know. `cost`: `seconds` at the clock, `clocked_s`
+// at the full one.
+double energy_above_waiting_j(const GpuSpec& gpu, const KernelClock& clock, const KernelCost& cost);
+
 }  // namespace mirfak
