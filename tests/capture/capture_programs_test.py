@@ -4,6 +4,7 @@ The small program of these tests has to give the capture that is committed. Prog
 what real processes did, for every rank.
 """
 
+import collections
 import csv
 import importlib.util
 import os
@@ -14,6 +15,7 @@ import tempfile
 import unittest
 
 from mirfak.capture import read_capture
+from mirfak.capture.show import document
 
 SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
 PROGRAMS = SOURCE / "tests" / "capture" / "programs"
@@ -22,6 +24,22 @@ SHARED = SOURCE.parent / "shared" / "capture"
 SCRIPT_HEAD = (
     "import torch, torch.distributed as dist\ndist.init_process_group('nccl')\nx = torch.ones(4, device='cuda')\n"
 )
+
+
+def products_of(rank):
+    """Products of a rank by their factors: a compiler may add a residual to one, which is then an addmm."""
+    found = collections.Counter()
+    for product in rank["products"]:
+        found[str((product["a"], product["b"], product["dtype"]))] += product["count"]
+    return found
+
+
+def kernels_of(capture):
+    """Number of operators that rank 0 launches, and bytes that they move, without products and attention."""
+    entries = [capture.tables["operators"][event[1]] for event in capture.rank(0)["events"] if event[0] == "op"]
+    kept = [entry for entry in entries if "mm" not in entry["name"] and "scaled_dot" not in entry["name"]]
+    kept = [entry for entry in kept if not entry["name"].startswith("fsdp::") and "_fused_adamw" not in entry["name"]]
+    return len(kept), sum(entry["read_bytes"] + entry["written_bytes"] for entry in kept)
 
 
 class Programs(unittest.TestCase):
@@ -48,12 +66,87 @@ class Programs(unittest.TestCase):
         self.assertNotIn("Traceback", asked.stderr)
         return asked.stderr
 
-    def test_the_committed_capture_is_what_its_program_gives(self):
-        asked = self.capture(PROGRAMS / "ddp.py", 2, "--ranks", "all")
+    def test_the_committed_captures_are_what_their_programs_give(self):
+        for program in ("ddp", "compiled"):
+            with self.subTest(program):
+                asked = self.capture(PROGRAMS / f"{program}.py", 2, "--ranks", "all")
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                made, committed = read_capture(self.out), read_capture(PROGRAMS / f"{program}.capture")
+                self.assertEqual(made.tables, committed.tables)
+                self.assertEqual(made.ranks, committed.ranks)
+
+    def test_a_compiled_program_multiplies_and_communicates_as_without_a_compiler(self):
+        asked = self.capture(PROGRAMS / "compiled.py", 2, "--ranks", "all", arguments=["eager"])
         self.assertEqual(asked.returncode, 0, asked.stderr)
-        made, committed = read_capture(self.out), read_capture(PROGRAMS / "ddp.capture")
-        self.assertEqual(made.tables, committed.tables)
-        self.assertEqual(made.ranks, committed.ranks)
+        eager, compiled = read_capture(self.out), read_capture(PROGRAMS / "compiled.capture")
+        one, other = document(eager)["ranks"]["0"], document(compiled)["ranks"]["0"]
+        self.assertGreater(one["product_flop"], 0)
+        for key in ("product_flop", "sdpa_flop", "sdpa", "count_by_kind", "bytes_by_kind", "param_bytes"):
+            self.assertEqual(one[key], other[key], key)
+        self.assertEqual(products_of(one), products_of(other))
+        self.assertEqual(other["notes"], {})
+        # Chains of operators are single kernels, and move a third less.
+        kernels, moved = zip(*map(kernels_of, (eager, compiled)), strict=True)
+        self.assertLess(kernels[1], kernels[0])
+        self.assertLess(moved[1], moved[0] * 0.7)
+        self.assertLess(other["memory"]["peak_allocated_bytes"], one["memory"]["peak_allocated_bytes"])
+
+    def test_a_fused_kernel_belongs_to_the_module_and_phase_of_its_operators(self):
+        capture = read_capture(PROGRAMS / "compiled.capture")
+        found = {}
+        for event in capture.rank(0)["events"]:
+            if event[0] == "op":
+                entry = capture.tables["operators"][event[1]]
+                place = capture.tables["modules"][event[2]], event[3]
+                found.setdefault(place, []).append((entry["settings"].get("kernel", entry["name"]), entry))
+        gate = dict(found["FSDPSequential.1", 0])["triton_poi_fused__unsafe_view_mul_silu"]
+        # Reads gate and up, 256 rows of 256 columns in bfloat16, and writes one of them.
+        self.assertEqual((gate["name"], gate["read_bytes"], gate["written_bytes"]), ("inductor::pointwise", 2**18, 2**17))
+        norm = dict(found["FSDPSequential.0.norms.0", 0])["triton_per_fused__fused_rms_norm"]
+        # 256 rows of 64 in bfloat16 and a weight; the rows, and a number for each in float32.
+        self.assertEqual((norm["name"], norm["read_bytes"]), ("inductor::rows", 256 * 64 * 2 + 64 * 2))
+        self.assertEqual(norm["written_bytes"], 256 * 64 * 2 + 256 * 4)
+        backward = {name for name, _ in found["FSDPSequential.1", 2]}
+        self.assertIn("triton_poi_fused__unsafe_view_mul_silu_silu_backward_view", backward)
+        self.assertEqual(len(found["FSDPSequential.1.gate", 2]), 2)
+
+    def test_what_torch_compile_leaves_out(self):
+        """A graph on the host computes; one that ends early is noted; masks of compiled attention are looked at."""
+        script = self.folder / "train.py"
+        script.write_text(
+            "import mirfak, torch\n"
+            "from torch.nn.attention.flex_attention import and_masks, create_block_mask, flex_attention\n"
+            "with mirfak.capture(world_size=1) as job:\n"
+            "    doubled = torch.compile(lambda x: x * 2 + 1)\n"
+            "    assert doubled(torch.ones(3)).tolist() == [3, 3, 3]\n"
+            "    @torch.compile\n"
+            "    def in_two(x):\n"
+            "        y = x.sin() * 2\n"
+            "        torch._dynamo.graph_break()\n"
+            "        return y.cos() + 1\n"
+            "    in_two(torch.ones(1024, device='cuda'))\n"
+            "    scores = torch.randn(1024, device='cuda')\n"
+            "    def causal(b, h, q, k): return q >= k\n"
+            "    def near(b, h, q, k): return q - k < 128\n"
+            "    def seen(b, h, q, k): return scores[q] > scores[k]\n"
+            "    q, k, v = (torch.ones(1, 2, 1024, 64, device='cuda', requires_grad=True) for _ in range(3))\n"
+            "    compiled = torch.compile(flex_attention)\n"
+            "    for mask in (causal, and_masks(causal, near), and_masks(causal, seen), seen):\n"
+            "        compiled(q, k, v, block_mask=create_block_mask(mask, 1, 1, 1024, 1024)).sum().backward()\n"
+            "assert not torch.cuda.is_available()\n"
+            "mirfak.capture.write_capture(job.capture, 'a.capture')\n"
+        )
+        subprocess.run([sys.executable, str(script)], check=True, cwd=self.folder, capture_output=True)
+        capture = read_capture(self.out)
+        entries = [capture.tables["operators"][event[1]] for event in capture.rank(0)["events"] if event[0] == "op"]
+        waves = [entry for entry in entries if "sin" in entry["settings"].get("kernel", "").split("_")]
+        waves += [entry for entry in entries if "cos" in entry["settings"].get("kernel", "").split("_")]
+        self.assertEqual([(entry["read_bytes"], entry["written_bytes"]) for entry in waves], [(4096, 4096)] * 2)
+        self.assertTrue(any("a graph ends" in note for note in capture.rank(0)["notes"]))
+        self.assertTrue(any("depends on data" in note for note in capture.rank(0)["notes"]))
+        for name in ("higher_order::flex_attention", "higher_order::flex_attention_backward"):
+            shares = [entry["settings"]["computed"] for entry in entries if entry["name"] == name]
+            self.assertEqual(shares, [36 / 64, 15 / 64, 36 / 64, 1])
 
     def test_errors_name_the_line_of_the_script(self):
         said = self.failing("y = x + torch.ones(5, device='cuda')\n")
@@ -239,8 +332,10 @@ class Programs(unittest.TestCase):
     def test_the_steps_that_were_measured_on_a_gpu_have_their_memory(self):
         """validate/measured/h100-80gb-hbm3/torch: peaks of PyTorch's allocator, of the script that measured them."""
         measured = SOURCE / "validate" / "measured" / "h100-80gb-hbm3" / "torch" / "steps.csv"
-        rows = [row for row in csv.DictReader(measured.open()) if row["flags"].endswith("eager")]
-        self.assertEqual(len(rows), 3)
+        wanted = ("llama-1b-s4k", "llama-8b-8-s8k-full")  # compiled, without recomputation and with it
+        with measured.open() as file:
+            rows = [row for row in csv.DictReader(file) if row["flags"].endswith("eager") or row["model"] in wanted]
+        self.assertEqual(len(rows), 5)
         for row in rows:
             with self.subTest(row["model"]):
                 script = SOURCE / "validate" / "measure" / "torch_steps.py"

@@ -28,15 +28,22 @@ std::int64_t extent(const CapturedTensor& tensor, std::size_t from_last) {
   return tensor.shape.size() > from_last ? tensor.shape[tensor.shape.size() - 1 - from_last] : 1;
 }
 
+// Bytes of an operator's tensors, of which those that results are written into are not read.
+double tensor_bytes(const CapturedOperator& op, const OperatorTable& table) {
+  double bytes = op.read_bytes + op.written_bytes;
+  for (const std::string& name : table.results) bytes -= bytes_of(argument(op, name));
+  return bytes;
+}
+
 // Bytes that the kernels of an operator move.
 double moved_bytes(const CapturedOperator& op, const OperatorRule& rule, const OperatorTable& table) {
-  double bytes = op.read_bytes + op.written_bytes;
+  if (rule.counted) return op.read_bytes + op.written_bytes;
+  double bytes = tensor_bytes(op, table);
   if (!rule.copies.empty()) {
     bytes = 0;
     for (const std::string& name : rule.copies) bytes += 2 * bytes_of(argument(op, name));
     return bytes;
   }
-  for (const std::string& name : table.results) bytes -= bytes_of(argument(op, name));
   for (const std::string& name : rule.skips) bytes -= bytes_of(argument(op, name));
   for (const auto& [name, other] : rule.writes_with) {
     if (argument(op, other).empty()) bytes -= bytes_of(argument(op, name));
@@ -154,7 +161,7 @@ KernelCost OperatorPrices::product(const CapturedOperator& op, const OperatorRul
   if (a == nullptr) return moved(op, rule, 1);
   const GemmShape shape = product_shape(*a, *b, op.out.front());
   if (shape.flop() <= 0 || shape.n == 1 || shape.m == 1) return moved(op, rule, 1);
-  return model(precision_of(*a)).price_gemm(shape, op.read_bytes + op.written_bytes);
+  return model(precision_of(*a)).price_gemm(shape, tensor_bytes(op, table_));
 }
 
 KernelCost OperatorPrices::convolution(const CapturedOperator& op, const OperatorRule& rule) {
@@ -242,7 +249,7 @@ double OperatorPrices::cycles(const CapturedOperator& op) const {
 KernelCost OperatorPrices::moved(const CapturedOperator& op, const OperatorRule& rule, int kernels) {
   const KernelModel& streams = model(usual_);
   const double bytes = moved_bytes(op, rule, table_) / kernels;
-  const bool plain = rule.kind == OperatorClass::elementwise && kernels == 1;
+  const bool plain = rule.kind == OperatorClass::elementwise && kernels == 1 && !rule.counted;
   const KernelCost one = plain ? price_plain_kernel(streams, bytes, cycles(op), Launch::stream)
                                : streams.price_memory_bound(bytes, memory_kind(op, rule.kind));
   KernelCost out = one;

@@ -32,6 +32,7 @@ OperatorRule rule_of(Mapping& entry) {
     with.finish();
   }
   out.passes = entry.number_or("passes", 1, 0, 1000);
+  out.counted = entry.bool_or("counted", false);
   const bool multiplies = out.kind == OperatorClass::product || out.kind == OperatorClass::convolution;
   if (multiplies != (out.factors.size() == 2)) {
     entry.node().fail("expected `factors` with two arguments of a product or convolution, and of nothing else");

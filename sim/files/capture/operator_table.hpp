@@ -40,6 +40,7 @@ struct OperatorRule {
   std::vector<std::string> copies;   // arguments that are read and written, and nothing else; empty: all tensors
   std::map<std::string, std::string> writes_with;  // arguments that are written only together with another argument
   double passes = 1;                               // times that the bytes are moved
+  bool counted = false;  // the bytes of the capture are those that the kernel moves, which does nothing else
 };
 
 // Kernels of PyTorch's operators: hw_profiles/pytorch/operators.yaml. Plain data.

@@ -42,6 +42,7 @@ def capture_block(
     os.environ.update(place.variables)
     try:
         with tempfile.TemporaryDirectory(prefix="mirfak-capture-") as folder:
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(pathlib.Path(folder, "inductor"))
             exchange = Exchange(pathlib.Path(folder), rank, frozenset((rank,)))
             environment = Environment(place, device_of(device), step, exchange, expandable, lambda: None)
             with environment:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import attention, autograd_thread, fake_types, patches
+from . import attention, autograd_thread, compiled, fake_types, patches
 from .allocator import Allocator
 from .devices import Device
 from .exchange import Exchange
@@ -100,6 +100,7 @@ class Environment:
         install_triton(self.mode.launched)
         fake_types.install(self.mode.fakes, self.recorder.note)
         self.steps.install()
+        compiled.install(self.mode, self.steps, self.recorder.note)
         self.mode.__enter__()
         return self
 

@@ -160,7 +160,7 @@ class FakeCuda:
             "current_device": lambda: self.current,
             "set_device": self.set_device,
             "_exchange_device": self._exchange_device,
-            "_maybe_exchange_device": self._exchange_device,
+            "_maybe_exchange_device": lambda device: self._exchange_device(device),
             "get_device_name": lambda device=None: properties(device).name,
             "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),
             "get_device_properties": properties,
@@ -238,7 +238,7 @@ class FakeCuda:
             "set_device_idx": self.set_device,
             "current_stream": lambda device=None: self.stream(),
             "set_stream": self.set_stream,
-            "synchronize": self.synchronize,
+            "synchronize": lambda device=None: self.synchronize(device),
             "get_device_capability": lambda device=None: torch.cuda.get_device_capability(),
         }
         for name, answer in (answers | self._memory_answers() | {"get_memory_info": self.free_memory}).items():
@@ -253,10 +253,10 @@ class FakeCuda:
             "_accelerator_getDeviceIndex": lambda: self.current,
             "_accelerator_setDeviceIndex": self.set_device,
             "_accelerator_exchangeDevice": self._exchange_device,
-            "_accelerator_maybeExchangeDevice": self._exchange_device,
+            "_accelerator_maybeExchangeDevice": lambda device: self._exchange_device(device),
             "_accelerator_getStream": lambda device=None: self.stream(),
             "_accelerator_setStream": self.set_stream,
-            "_accelerator_synchronizeDevice": self.synchronize,
+            "_accelerator_synchronizeDevice": lambda device=None: self.synchronize(device),
         }
         for name, answer in underlying.items():
             replace(torch._C, name, answer)

@@ -60,6 +60,11 @@ class FakeDevices(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """torch.compile works within this mode, which is not there while it traces (compiled.py)."""
+        return True
+
     def __init__(
         self,
         recorder: Recorder,

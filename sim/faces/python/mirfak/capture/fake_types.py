@@ -24,7 +24,6 @@ def install(fakes: FakeTensorMode, note: Callable[[str], None]) -> None:
     for module in (optimizer, _foreach_utils):
         replace(module, "_foreach_supported_types", [*module._foreach_supported_types, FakeTensor])
     _install_conversion()
-    _install_compile(note)
     _install_data()
     _install_parameters(fakes)
     _install_transformers(note)
@@ -92,21 +91,6 @@ def _numbers(data: Any) -> Any:
     if isinstance(data, (list, tuple)):
         return type(data)(map(_numbers, data)) if any(isinstance(x, (list, tuple, FakeTensor)) for x in data) else data
     return data.item() if isinstance(data, FakeTensor) else data
-
-
-def _install_compile(note: Callable[[str], None]) -> None:
-    """Programs are captured without a compiler, which would look into fakes for what they are."""
-    said = "torch.compile: captured as the program runs without it"
-
-    def compile(model: Any = None, **keywords: Any) -> Any:
-        note(said)
-        return model if model is not None else lambda function: function
-
-    def compile_module(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> None:
-        note(said)
-
-    replace(torch, "compile", compile)
-    replace(torch.nn.Module, "compile", compile_module)
 
 
 def _after_import(name: str, change: Callable[[ModuleType], None]) -> None:

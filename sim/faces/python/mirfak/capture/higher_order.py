@@ -1,7 +1,6 @@
 """Operators that take functions: flexible attention, kernels of Triton.
 
-PyTorch says the shapes of their results; the function itself does not run. Attention's mask is a function of positions:
-where it is one of positions alone, the corners of blocks say which blocks are computed.
+PyTorch says the shapes of their results; the function itself does not run.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
+from . import masks
 from .operators import held_bytes, shown, tensors_in
 from .patches import replace
 
-BLOCK = 128  # scores of a block of flexible attention, in rows and columns
 BACKWARD = ("query", "key", "value", "out", "logsumexp", "grad_out")
 ATTENTION = ("flex_attention", "flex_attention_backward")
+MASK_PLACE = {"flex_attention": 4, "flex_attention_backward": 9}  # among arguments: the mask is the last of what is there
 
 
 def entry_of(function: Any, arguments: Any, keywords: Any, result: Any, note: Callable[[str], None]) -> dict[str, Any]:
@@ -27,7 +26,9 @@ def entry_of(function: Any, arguments: Any, keywords: Any, result: Any, note: Ca
     if name in ATTENTION:
         names = ("query", "key", "value") if name == ATTENTION[0] else BACKWARD
         named = {key: tensors_in(value) for key, value in zip(names, arguments, strict=False)}
-        settings = {"computed": computed(arguments, name, note)}
+        mask = arguments[MASK_PLACE[name]][-1]
+        queries, keys = (tensor.shape[-2] for tensor in arguments[:2])
+        settings = {"computed": masks.share_of_blocks(mask, queries, keys, note)}
         name = f"higher_order::{name}"
     else:
         named = {"inputs": [tensor for value in (*arguments, *_values(keywords)) for tensor in tensors_in(value)]}
@@ -94,44 +95,3 @@ def _kernel_name(keywords: Any) -> str:
 
     kernel = kernel_side_table.get_kernel(keywords["kernel_idx"])
     return str(getattr(kernel, "__name__", getattr(getattr(kernel, "fn", None), "__name__", "kernel")))
-
-
-def computed(arguments: Any, name: str, note: Callable[[str], None]) -> float:
-    """Share of the blocks of scores of which the mask of flexible attention lets any through."""
-    masks = _conjuncts(arguments[4 if name == "flex_attention" else 9][-1])
-    rows, columns = (_corners(tensor.shape[-2]) for tensor in arguments[:2])
-    found = torch.zeros(rows.shape[1], columns.shape[1], dtype=torch.bool)
-    for row in rows:
-        for column in columns:
-            found |= _allowed(masks, row[:, None], column[None, :], note)
-    return round(float(found.float().mean()), 6)
-
-
-def _corners(length: int) -> torch.Tensor:
-    """First and last positions of blocks."""
-    first = torch.arange(0, length, BLOCK)
-    return torch.stack((first, (first + BLOCK - 1).clamp(max=length - 1)))
-
-
-def _allowed(masks: list[Any], rows: torch.Tensor, columns: torch.Tensor, note: Callable[[str], None]) -> torch.Tensor:
-    zero = torch.zeros((), dtype=torch.int64)
-    allowed = torch.ones(rows.shape[0], columns.shape[1], dtype=torch.bool)
-    for mask in masks:
-        try:
-            found = mask(zero, zero, rows, columns)
-        except (RuntimeError, IndexError, TypeError, AttributeError):
-            found = None
-        if isinstance(found, torch.Tensor) and not isinstance(found, FakeTensor) and found.device.type == "cpu":
-            allowed &= found
-        else:
-            note("a mask of flex_attention that depends on data: taken to let everything through")
-    return allowed
-
-
-def _conjuncts(mask: Any) -> list[Any]:
-    """Masks that have to hold together (torch.nn.attention.flex_attention.and_masks)."""
-    names = getattr(getattr(mask, "__code__", None), "co_freevars", ())
-    held = dict(zip(names, (cell.cell_contents for cell in getattr(mask, "__closure__", None) or ()), strict=False))
-    if "mask_mods" in held and mask.__name__ == "and_mask":
-        return [part for inner in held["mask_mods"] for part in _conjuncts(inner)]
-    return [mask]

@@ -67,13 +67,16 @@ def held_bytes(tensor: torch.Tensor) -> int:
 
 def shown(tensor: torch.Tensor) -> list[Any]:
     """Format, shape and, unless contiguous, strides."""
-    strides = list(tensor.stride())
-    shape = list(tensor.shape)
+    return shown_layout(dtype_name(tensor.dtype), list(tensor.shape), list(tensor.stride()))
+
+
+def shown_layout(format: str, shape: list[int], strides: list[int]) -> list[Any]:
+    """As shown(), of a tensor that is not there."""
     dense, expected = 1, []
     for size in reversed(shape):
         expected.insert(0, dense)
         dense *= max(size, 1)
-    found = [dtype_name(tensor.dtype), shape]
+    found = [format, shape]
     return found if strides == expected else [*found, strides]
 
 

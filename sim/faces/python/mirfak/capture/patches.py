@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 _replaced: list[tuple[Any, str, Any]] = []
@@ -15,11 +16,18 @@ def replace(owner: Any, name: str, value: Any) -> Any:
     return before
 
 
+def at_restore(undo: Callable[[], None]) -> None:
+    """Undoes, with the replacements, what is no attribute."""
+    _replaced.append((undo, "", None))
+
+
 def restore() -> None:
     """Puts everything back, the last first."""
     while _replaced:
         owner, name, before = _replaced.pop()
-        if before is _replaced:
+        if not name:
+            owner()
+        elif before is _replaced:
             delattr(owner, name)
         else:
             setattr(owner, name, before)

@@ -116,6 +116,7 @@ def confine(folder: pathlib.Path) -> None:
     scratch = folder.parent.parent / f"t{folder.name}"  # short: sockets lie in it
     scratch.mkdir()
     os.environ["TMPDIR"], tempfile.tempdir = str(scratch), str(scratch)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(scratch / "inductor")
     home = pathlib.Path(os.environ.get("HF_HOME") or os.path.expanduser("~/.cache/huggingface"))
     if not (home / "datasets").is_dir():  # its files are written by C++
         os.environ.setdefault("HF_DATASETS_CACHE", str(scratch / "datasets"))

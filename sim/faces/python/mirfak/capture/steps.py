@@ -6,15 +6,17 @@ returns. A step of an optimizer within another (a wrapper's) does not count.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.nn.modules import module as modules
+from torch._dynamo.eval_frame import skip_code
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from .patches import replace
 from .recorder import PHASES, Recorder
 
 FORWARD, RECOMPUTATION, BACKWARD, OPTIMIZER = range(len(PHASES))
@@ -33,14 +35,14 @@ class Steps:
         self._forward_places: dict[int, int] = {}  # sequence number of an autograd node: place of its module
         self._after_backward = False
         self._hooks: list[Any] = []
+        self.call_of_modules = torch.nn.Module.__call__  # as PyTorch has it
 
     def install(self) -> None:
         self._hooks = [
             register_optimizer_step_pre_hook(self._enter_step),
             register_optimizer_step_post_hook(self._leave_step),
-            modules.register_module_forward_pre_hook(self._enter_module),
-            modules.register_module_forward_hook(self._leave_module, always_call=True),
         ]
+        self._install_modules()
         if not self.wanted:
             self.recorder.begin()
 
@@ -50,6 +52,33 @@ class Steps:
 
     def place(self) -> tuple[int, int]:
         """Module (its place in the recorder's table) and phase of what is dispatched now."""
+        part = getattr(self._threads, "part", None)
+        return part or self._eager_place()
+
+    @contextlib.contextmanager
+    def region(self, backward: bool) -> Iterator[None]:
+        """A compiled graph runs, of which go_to() says the parts."""
+        threads = self._threads
+        before = getattr(threads, "region", None), getattr(threads, "part", None)
+        threads.part = None
+        module, phase = self._eager_place()
+        if not backward:  # the autograd node of the graph has been made before the graph runs
+            self._forward_places[torch._C._autograd._get_sequence_nr() - 1] = module
+        threads.region = threads.part = module, phase
+        try:
+            yield
+        finally:
+            threads.region, threads.part = before
+
+    def go_to(self, path: str | None, recomputed: bool) -> None:
+        """What comes is of the module at `path` within that of the graph; in backward it may be forward again."""
+        module, phase = self._threads.region
+        if path:
+            base = self.recorder.modules.entries[module]
+            module = self.recorder.modules.place_of(f"{base}.{path}" if base else path)
+        self._threads.part = module, RECOMPUTATION if recomputed and phase == BACKWARD else phase
+
+    def _eager_place(self) -> tuple[int, int]:
         stack = self._stack()
         if torch._C._current_graph_task_id() == -1:
             if self._depth or (self._after_backward and not stack):
@@ -70,23 +99,31 @@ class Steps:
             self._threads.stack = []
         return self._threads.stack
 
-    def _enter_module(self, module: torch.nn.Module, arguments: Any) -> None:
-        if torch._C._current_graph_task_id() == -1:
-            self._after_backward = False
-        self._stack().append(self.recorder.modules.place_of(self._name(module)))
+    def _install_modules(self) -> None:
+        """Follows calls of modules. No hooks of PyTorch: torch.compile would trace them."""
+        original = self.call_of_modules
 
-    def _leave_module(self, module: torch.nn.Module, arguments: Any, result: Any) -> None:
-        stack = self._stack()
-        if stack:
-            stack.pop()
+        def called(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
+            if torch._C._current_graph_task_id() == -1:
+                self._after_backward = False
+            stack = self._stack()
+            stack.append(self.recorder.modules.place_of(self._name(module)))
+            try:
+                return original(module, *arguments, **keywords)
+            finally:
+                stack.pop()
+
+        replace(torch.nn.Module, "__call__", called)
+        skip_code(called.__code__)
 
     def _name(self, module: torch.nn.Module) -> str:
         """The module's path within the outermost module that has been called, "model.layers.3.mlp"."""
         name = self._names.get(id(module))
         if name is None:
             if not self._stack():
-                root = type(module).__name__
+                root = type(getattr(module, "_orig_mod", module)).__name__
                 for path, inner in module.named_modules():
+                    path = ".".join(name for name in path.split(".") if name != "_orig_mod")
                     self._names[id(inner)] = f"{root}.{path}" if path else root
             name = self._names.setdefault(id(module), type(module).__name__)
         return name
