@@ -67,7 +67,7 @@ const std::array<PrecisionRecipe, 9>& table() {
 }  // namespace
 
 const PrecisionRecipe* find_precision_recipe(const std::string& name) {
-  const std::string wanted = name == "fp8" ? "fp8-delayed" : name;
+  const std::string_view wanted = name == "fp8" ? std::string_view("fp8-delayed") : name;
   const auto found = std::find_if(table().begin(), table().end(),
                                   [&](const PrecisionRecipe& recipe) { return recipe.name == wanted; });
   return found == table().end() ? nullptr : &*found;

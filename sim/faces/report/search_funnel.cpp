@@ -179,7 +179,7 @@ SearchFailure failure_of(const SearchReport& report, bool hint) {
             "look for what contradicts in search.rules, strategy and search.space (--show-space)"};
   }
   if (fitting == 0) {
-    return {fmt::format("none of {} strategies that keep the rules fits in memory{}", valid, shortage_text(report)),
+    return {fmt::format("none of {} strategies fits in memory{}", valid, shortage_text(report)),
             hint ? memory_hint(report) : std::string()};
   }
   const std::string lost = valid > fitting

@@ -44,6 +44,16 @@ class CutStages {
     return out;
   }
 
+  // Returns true if the chunks of a stage are those of the stage before it, on the same kind of stage.
+  bool as_before(int stage) const {
+    if (stage == 0) return false;
+    const auto at = static_cast<std::size_t>(stage);
+    const LayoutCosts& layout = branch_.layout();
+    return terms_[layout.place(stage, own_)] == terms_[layout.place(stage - 1, own_)] &&
+           std::equal(chunks_[at].begin(), chunks_[at].end(), chunks_[at - 1].begin(), chunks_[at - 1].end(),
+                      same_blocks);
+  }
+
   std::vector<CutChunk> stage(int stage) const {
     const std::size_t place = branch_.layout().place(stage, own_);
     const Job own = job(stage);
@@ -273,9 +283,11 @@ PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoi
     const CutStages cut(branch, choice, state, own, chunks, terms);
     const ScheduleFacts::Edges& edges = facts.edges(choice.schedule, branch.shape(choice, own));
     std::vector<StageClock> clocks;
+    std::vector<CutChunk> chunks_of_stage;
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const auto index = static_cast<std::size_t>(stage);
-      clocks.emplace_back(stages[index], cut.stage(stage), edges[index], data_parallel_plan(cut.job(stage)),
+      if (!cut.as_before(stage)) chunks_of_stage = cut.stage(stage);
+      clocks.emplace_back(stages[index], chunks_of_stage, edges[index], data_parallel_plan(cut.job(stage)),
                           choice.microbatches_of(own));
     }
     run_through(stages, stages.front().chunks.size(), clocks);

@@ -309,6 +309,11 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
   const PipelineBound passes = pipeline_bound(branch, node.pipeline, branch.fastest());
+  struct Held {
+    std::vector<StateTerms> terms;
+    MemoryRoom room;
+  };
+  std::map<HeldBy, Held> held;
   const std::vector<StateChoice>& choices = states_of(branch);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     SearchNode child = node;
@@ -320,13 +325,17 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
       ++out.counts.against_rules;
       continue;
     }
-    const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
-    const MemoryRoom room = memory_room(branch, node.pipeline, memory.under(child.state), states, facts_);
-    if (room.shortage > 0) {
-      out.counts.add_too_large(room);
+    const auto [known, is_new] = held.try_emplace(held_by(child.state));
+    Held& of_state = known->second;
+    if (is_new) {
+      of_state.terms = branch.state_terms(chunks, child.state);
+      of_state.room = memory_room(branch, node.pipeline, memory.under(child.state), of_state.terms, facts_);
+    }
+    if (of_state.room.shortage > 0) {
+      out.counts.add_too_large(of_state.room);
       continue;
     }
-    const Picoseconds bound = iteration_bound(branch, passes, states, child.state);
+    const Picoseconds bound = iteration_bound(branch, passes, of_state.terms, child.state);
     add(with_bound(std::move(child), merit(node, bound, passes.energy_j)), out);
   }
 }

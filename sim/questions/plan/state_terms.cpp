@@ -38,14 +38,18 @@ StateTerms state_terms(const Job& job, const ShardedBlocks& blocks, int stage, c
   return out;
 }
 
+// The time at which gradients are reduced decides if they are on the host before the step.
+HeldBy held_by(const StateChoice& choice) {
+  return {choice.zero, choice.offload_optimizer, choice.offload_optimizer > 0 && choice.overlap_grad_reduce};
+}
+
 // The bytes of a stage do not depend on which of its layers are recomputed. The order of its layers matters only if
 // chunks are reduced part by part; at the ends of a chunk, only the size of the stream matters.
 std::vector<int> state_key(const ShardedBlocks& blocks, std::span<const BlockId> kept_of,
                            const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
-  // The time at which gradients are reduced decides if they are on the host before the step.
-  const auto share = std::bit_cast<std::array<int, 2>>(choice.offload_optimizer);
-  std::vector<int> key = {choice.zero, share[0], share[1],
-                          choice.offload_optimizer > 0 && choice.overlap_grad_reduce ? 1 : 0};
+  const auto [zero, offloaded, reduced_before] = held_by(choice);
+  const auto share = std::bit_cast<std::array<int, 2>>(offloaded);
+  std::vector<int> key = {zero, share[0], share[1], reduced_before ? 1 : 0};
   const bool in_order = choice.zero >= 2;
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {

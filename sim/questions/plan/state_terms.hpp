@@ -5,6 +5,7 @@
 #include "program/stage_plan.hpp"
 
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
@@ -23,6 +24,11 @@ struct StateTerms {
 // Returns the terms of a stage with these chunks. `job`: a job with the state, as the stage sees it.
 StateTerms state_terms(const Job& job, const ShardedBlocks& blocks, int stage, const std::vector<ChunkPlan>& chunks,
                        const StageCosts& costs);
+
+// All of a state choice that the terms and the memory of a pipeline depend on: the stage of ZeRO, the share of the
+// optimizer on the host, and if the time at which gradients are reduced decides what the host holds.
+using HeldBy = std::tuple<int, double, bool>;
+HeldBy held_by(const StateChoice& choice);
 
 // Returns numbers that are equal for stages with equal terms, if the stages' hardware, links and shapes are equal.
 // `kept_of`: for each block, the block whose parameters the block has.
