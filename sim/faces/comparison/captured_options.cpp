@@ -4,6 +4,7 @@
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "capture/capture_figures.hpp"
+#include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
 #include "report/job_text.hpp"
 #include "scenario/stated_notes.hpp"
@@ -65,11 +66,7 @@ CapturedOption evaluated(const ComparisonChoice& choice, const CaptureSources& s
     const CaptureResult result = simulate(scenario, sources).result;
     add_notes(result.notes, notes);
     out.values = figure_values(result, scenario.cluster.facility());
-    const CapturedRankResult& rank = result.ranks[result.fullest];
-    if (!result.fits) {
-      out.refused = fmt::format("rank {} needs {} of {}", rank.rank, format_bytes(rank.needed_bytes),
-                                format_bytes(rank.capacity_bytes));
-    }
+    if (!result.fits) out.refused = memory_need_text(result);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
     out.refused = error.message();
