@@ -224,6 +224,25 @@ TEST_CASE("ranks that did as others did in groups of their own get these groups"
   CHECK_THROWS_WITH(with_events_of_each(capture), doctest::Contains("the file names none"));
 }
 
+TEST_CASE("events for each rank change no time of any rank") {
+  const Capture folded = read_capture(source_root() + "/tests/capture/programs/ddp.capture");
+  REQUIRE(
+      std::any_of(folded.ranks.begin(), folded.ranks.end(), [](const CapturedRank& of) { return of.same_as >= 0; }));
+  const Folder folder({kOneSum, kOneSum});
+  CapturedScenario scenario = folder.read("{nodes: [{type: hgx-h100, count: 1}]}");
+  const auto executed = [&](const Capture& capture) {
+    scenario.capture = std::make_shared<const Capture>(capture);
+    return simulate(scenario, sources()).result;
+  };
+  const CaptureResult one = executed(folded);
+  const CaptureResult each = executed(with_events_of_each(folded));
+  CHECK(each.ranks.size() == folded.ranks.size());
+  CHECK(each.ranks.size() > one.ranks.size());
+  CHECK(each.iteration_s == one.iteration_s);
+  CHECK(each.energy_j == doctest::Approx(one.energy_j).epsilon(1e-12));
+  CHECK(each.cost_usd == one.cost_usd);
+}
+
 TEST_CASE("a rank that is not in the capture cannot be slow by itself") {
   const Folder folder({kOneSum, kOneSum});
   CapturedScenario whole = folder.read(kTwo);

@@ -145,6 +145,7 @@ TEST_CASE("a captured program on each of several options") {
   const Finished text = run({"compare", "scenarios/capture/options.yaml"});
   REQUIRE(text.status == 0);
   CHECK(has(text.out, "What does not run"));
+  CHECK(has(text.out, "B200: captured for h100, priced on NVIDIA B200"));
   const Finished printed = run({"compare", "scenarios/capture/options.yaml", "--format", "json"});
   REQUIRE(printed.status == 0);
   const nlohmann::json options = nlohmann::json::parse(printed.out)["options"];

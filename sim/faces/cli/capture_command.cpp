@@ -32,7 +32,7 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
     output.text = options.format == OutputFormat::csv ? csv_of_json(json["operators"]) : printed_json(json);
   }
   if (!result.fits) {
-    output.complaint = "out of memory: the program allocates more than a GPU has\n  choose GPUs with more memory";
+    output.complaint = "out of memory: " + memory_need_text(result) + "\n  choose GPUs with more memory";
     output.status = kStatusInfeasible;
   }
   complain_of_assertions(asserted, output);

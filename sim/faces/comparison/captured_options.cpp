@@ -4,17 +4,20 @@
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "capture/capture_figures.hpp"
+#include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
 #include "report/job_text.hpp"
 #include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 namespace mirfak {
 
@@ -37,14 +40,24 @@ void refuse_sizing(const ComparisonFile& file) {
              "leave sizing out");
 }
 
-void add_notes(const std::vector<std::string>& notes, std::vector<std::string>& out) {
-  for (const std::string& note : notes) {
-    if (std::find(out.begin(), out.end(), note) == out.end()) out.push_back(note);
+// Returns each note of the rows once, with the options that it is about, unless it is about all of them.
+std::vector<std::string> joint_notes(const std::vector<CapturedOption>& rows) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_note;
+  for (const CapturedOption& row : rows) {
+    for (const std::string& note : row.notes) {
+      auto known = std::find_if(by_note.begin(), by_note.end(), [&](const auto& of) { return of.first == note; });
+      if (known == by_note.end()) known = by_note.insert(by_note.end(), {note, {}});
+      known->second.push_back(row.option);
+    }
   }
+  std::vector<std::string> out;
+  for (const auto& [note, options] : by_note) {
+    out.push_back(options.size() == rows.size() ? note : fmt::format("{}: {}", fmt::join(options, ", "), note));
+  }
+  return out;
 }
 
-CapturedOption evaluated(const ComparisonChoice& choice, const CaptureSources& sources,
-                         std::vector<std::string>& notes) {
+CapturedOption evaluated(const ComparisonChoice& choice, const CaptureSources& sources) {
   if (!names_capture(choice.document)) {
     fail_input(choice.where, fmt::format("{}: is of a model, and other options are of a capture", choice.option),
                "compare options of one program");
@@ -54,8 +67,8 @@ CapturedOption evaluated(const ComparisonChoice& choice, const CaptureSources& s
   out.option = choice.option;
   out.nodes = scenario.cluster.nodes();
   out.gpus = scenario.cluster.gpus();
-  add_notes(stated_notes(scenario.document), notes);
-  add_notes(notes_unchecked(scenario.assertions), notes);
+  out.notes = stated_notes(scenario.document);
+  for (std::string& note : notes_unchecked(scenario.assertions)) out.notes.push_back(std::move(note));
   if (out.gpus < scenario.capture->world_size) {
     out.refused =
         fmt::format("the capture is of {} ranks, and there are {} GPUs", scenario.capture->world_size, out.gpus);
@@ -63,13 +76,9 @@ CapturedOption evaluated(const ComparisonChoice& choice, const CaptureSources& s
   }
   try {
     const CaptureResult result = simulate(scenario, sources).result;
-    add_notes(result.notes, notes);
+    out.notes.insert(out.notes.end(), result.notes.begin(), result.notes.end());
     out.values = figure_values(result, scenario.cluster.facility());
-    const CapturedRankResult& rank = result.ranks[result.fullest];
-    if (!result.fits) {
-      out.refused = fmt::format("rank {} needs {} of {}", rank.rank, format_bytes(rank.needed_bytes),
-                                format_bytes(rank.capacity_bytes));
-    }
+    if (!result.fits) out.refused = memory_need_text(result);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
     out.refused = error.message();
@@ -142,13 +151,14 @@ CapturedComparison compare_captures(const ComparisonFile& file, const DataFolder
   CapturedComparison out;
   for (const ComparisonChoice& choice : file.choices) {
     if (stop && stop()) break;
-    out.rows.push_back(evaluated(choice, sources, out.notes));
+    out.rows.push_back(evaluated(choice, sources));
     if (progress) progress(out.rows.size());
   }
   out.complete = out.rows.size() == file.choices.size();
   std::stable_sort(out.rows.begin(), out.rows.end(), [&](const CapturedOption& a, const CapturedOption& b) {
     return std::tuple(!a.runs(), ordered_by(a, file.order)) < std::tuple(!b.runs(), ordered_by(b, file.order));
   });
+  out.notes = joint_notes(out.rows);
   if (!out.complete) out.notes.emplace_back("stopped: not all options were executed");
   return out;
 }

@@ -18,7 +18,8 @@ struct CapturedOption {
   int nodes = 0;
   int gpus = 0;
   std::string refused;              // reason why it does not run; empty: it runs
-  std::vector<FigureValue> values;  // its figures, in the order of iteration_figures(); empty: it does not run
+  std::vector<FigureValue> values;  // its figures, in the order of iteration_figures(); empty: it was not executed
+  std::vector<std::string> notes;
 
   bool runs() const { return refused.empty(); }
   // Returns a figure by its key; nullopt: it is not known.
@@ -28,7 +29,7 @@ struct CapturedOption {
 struct CapturedComparison {
   std::vector<CapturedOption> rows;  // in the wanted order; options that do not run stand after the others
   bool complete = true;              // false: it was stopped, and rows are missing
-  std::vector<std::string> notes;    // of all options; equal ones once
+  std::vector<std::string> notes;    // of all options, equal ones once, with the options that they are about
 };
 
 bool compares_captures(const ComparisonFile& file);  // true if an option is a scenario of a capture

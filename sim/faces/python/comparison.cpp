@@ -1,4 +1,6 @@
 #include "base/staged_file.hpp"
+#include "comparison/captured_difference.hpp"
+#include "comparison/captured_options.hpp"
 #include "comparison/compared_scenario.hpp"
 #include "comparison/comparison_report.hpp"
 #include "comparison/difference_report.hpp"
@@ -19,6 +21,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace nb = nanobind;
@@ -35,12 +39,22 @@ struct ComparedOptions {
   ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 };
 
+// Options of a model, or what is printed of a captured program on its options.
+using FoundComparison = std::variant<std::unique_ptr<ComparedOptions>, std::unique_ptr<Findings>>;
+
 // Compares options. Overrides apply to the scenario of all options, not to the file of options.
-std::unique_ptr<ComparedOptions> compared_options(const Input& input, int threads, Reporter& reporter) {
+FoundComparison compared_options(const Input& input, int threads, Reporter& reporter) {
   const Input file{input.text, input.is_file, {}, input.data};
   auto out = std::make_unique<ComparedOptions>();
   out->file = parse_comparison(file.document(), input.overrides);
   const std::size_t options = out->file.choices.size();
+  if (compares_captures(out->file)) {
+    const CapturedComparison captured = compare_captures(
+        out->file, data_folders(input.data), [&](std::size_t done) { reporter.report(done, options); },
+        [&] { return reporter.given_up(); });
+    return std::make_unique<Findings>(
+        Findings{captured_comparison_json(out->file, captured), captured_comparison_text(out->file, captured)});
+  }
   out->comparison = compare_options(
       out->file, data_folders(input.data), threads, [&](std::size_t done) { reporter.report(done, options); },
       [&] { return reporter.given_up(); });
@@ -50,6 +64,13 @@ std::unique_ptr<ComparedOptions> compared_options(const Input& input, int thread
 Findings difference(const Input& a, const Input& b, const std::vector<std::string>& of_a,
                     const std::vector<std::string>& of_b) {
   const std::shared_ptr<const ScenarioSources> sources = sources_of(a.data);
+  if (names_capture(a.document()) && names_capture(b.document())) {
+    const CaptureSources of_captures(*sources);
+    const ComparedCapture first = compared_capture(a.document(), of_a, of_captures);
+    const ComparedCapture second = compared_capture(b.document(), of_b, of_captures);
+    const CaptureDifference found = capture_difference(first, second);
+    return {capture_difference_json(first, second, found), capture_difference_text(first, second, found)};
+  }
   const ComparedScenario first = compared_scenario(a.document(), of_a, *sources);
   const ComparedScenario second = compared_scenario(b.document(), of_b, *sources);
   const ResultDifference found = result_difference(first.run(), second.run());
@@ -77,9 +98,14 @@ void add_comparison(nb::module_& module) {
   module.def(
       "compare",
       [](const Input& input, int threads, const nb::object& progress) {
-        return wait_for(progress, [&](Reporter& reporter) { return compared_options(input, threads, reporter); });
+        FoundComparison found =
+            wait_for(progress, [&](Reporter& reporter) { return compared_options(input, threads, reporter); });
+        return std::visit([](auto& of) -> nb::object { return nb::cast(std::move(of)); }, found);
       },
-      "input"_a, "threads"_a, "progress"_a.none(), "Compares options for one job: see mirfak.compare().");
+      "input"_a, "threads"_a, "progress"_a.none(),
+      nb::sig("def compare(input: Input, threads: int, progress: typing.Callable[[int, int], object] | None) "
+              "-> ComparedOptions | Findings"),
+      "Compares options for one job: see mirfak.compare().");
   module.def(
       "diff",
       [](const Input& a, const Input& b, const std::vector<std::string>& of_a, const std::vector<std::string>& of_b) {

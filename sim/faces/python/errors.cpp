@@ -49,6 +49,7 @@ constexpr OptionWord kOptionWords[] = {
     {"--machine", "machine"},
     {"--map", "mapping"},
     {"--name", "name"},
+    {"--nodes", "nodes"},
     {"--only", "only"},
     {"--out", "out"},
     {"--precision", "precision"},

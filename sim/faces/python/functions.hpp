@@ -6,6 +6,7 @@ namespace mirfak::python {
 
 // Functions that add the parts of one function of the package mirfak each.
 void add_calibration(nanobind::module_& module);
+void add_capture(nanobind::module_& module);
 void add_comparison(nanobind::module_& module);
 void add_frontier(nanobind::module_& module);
 void add_import(nanobind::module_& module);

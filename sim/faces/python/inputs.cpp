@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/origin.hpp"
 #include "base/text.hpp"
+#include "capture/capture_file.hpp"
 
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
@@ -25,6 +26,11 @@ std::map<std::string, std::shared_ptr<const ScenarioSources>> known_sources;
 }  // namespace
 
 Document Input::document() const {
+  if (is_file && is_capture(text)) {
+    fail_input(
+        {text, 0, 0}, "a capture does not say on what it runs",
+        "give simulate() nodes='TYPE:COUNT', such as nodes='hgx-h100:8', or name it in a scenario with a cluster");
+  }
   Document out = is_file ? Document::from_file(text) : Document::from_text(text, "scenario");
   for (const std::string& assignment : overrides) out.override_value(assignment);
   return out;

@@ -20,7 +20,9 @@ struct Input {
   std::vector<std::string> overrides;  // "key=value"
   std::string data;                    // the folder that holds models/ and hw_profiles/
 
-  Document document() const;  // with the overrides applied; errors as of Document
+  // Returns the document with the overrides applied. Errors as of Document, and for a capture, which says nothing of
+  // nodes.
+  Document document() const;
 };
 
 // Returns the index of `name` in `names`. Error(input) if it is not among them: "precision: expected bf16 or fp8, found

@@ -1,6 +1,7 @@
 #include "python/iteration.hpp"
 
 #include "base/error.hpp"
+#include "python/captured.hpp"
 #include "python/json.hpp"
 #include "python/sampling.hpp"
 #include "python/waiting.hpp"
@@ -21,6 +22,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <variant>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -69,12 +71,31 @@ nlohmann::ordered_json Iteration::whole_json() const {
 
 namespace {
 
-std::unique_ptr<Iteration> simulated(const Input& input, const LoweringOptions& lowering, const SampleChoice& samples) {
+// Refuses arguments that mean nothing for a capture.
+void check_of_capture(const Document& document, const LoweringOptions& lowering, const SampleChoice& samples) {
+  const std::pair<bool, const char*> others[] = {{lowering.operators, "detail"},
+                                                 {lowering.unfolded, "unfolded"},
+                                                 {samples.samples > 0, "samples"},
+                                                 {samples.seed.has_value(), "seed"}};
+  for (const auto& [given, name] : others) {
+    if (!given) continue;
+    fail_input({document.name(), 0, 0}, fmt::format("{} is of models and strategies, and this is of a capture", name),
+               "leave it out");
+  }
+}
+
+using Simulated = std::variant<std::unique_ptr<Iteration>, std::unique_ptr<SimulatedCapture>>;
+
+Simulated simulated(const Input& input, const LoweringOptions& lowering, const SampleChoice& samples) {
   const std::optional<SpreadOptions> sampling = sampling_of(samples);
   std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   const Document document = input.document();
   if (has_jobs(document)) {
     fail_input({document.name(), 0, 0}, "these are several jobs on one cluster", "call mirfak.simulate_jobs()");
+  }
+  if (names_capture(document)) {
+    check_of_capture(document, lowering, samples);
+    return std::make_unique<SimulatedCapture>(document, *sources);
   }
   auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources), lowering);
   if (sampling) out->sample(*sampling);
@@ -214,9 +235,12 @@ void add_iteration(nb::module_& module) {
          bool antithetic) {
         const LoweringOptions lowering{unfolded, operators};
         const SampleChoice choice{samples, seed, antithetic};
-        return work_here([&] { return simulated(input, lowering, choice); });
+        Simulated found = work_here([&] { return simulated(input, lowering, choice); });
+        return std::visit([](auto& of) -> nb::object { return nb::cast(std::move(of)); }, found);
       },
       "input"_a, "unfolded"_a, "operators"_a, "samples"_a, "seed"_a.none(), "antithetic"_a,
+      nb::sig("def simulate(input: Input, unfolded: bool, operators: bool, samples: int, seed: int | None, "
+              "antithetic: bool) -> Result | SimulatedCapture"),
       "Simulates one iteration: see mirfak.simulate().");
 }
 

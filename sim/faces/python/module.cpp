@@ -23,6 +23,7 @@ NB_MODULE(_mirfak, module) {
   add_timeline(module);
   add_iteration(module);
   add_jobs(module);
+  add_capture(module);
   add_import(module);
   add_search(module);
   add_plan(module);

@@ -1,7 +1,7 @@
 #include "sweep/point_evaluation.hpp"
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
 #include "report/memory_shortage.hpp"
 
@@ -78,10 +78,8 @@ void PointEvaluation::simulate_capture(std::uint64_t point) {
   const CaptureResult result = simulate(scenario, *sources_.captures).result;
   append_figures(result, scenario.cluster.facility(), result_.figures);
   if (result.fits) return;
-  const CapturedRankResult& rank = result.ranks[result.fullest];
   result_.status = PointStatus::out_of_memory;
-  result_.reason = fmt::format("rank {} needs {} of {}", rank.rank, format_bytes(rank.needed_bytes),
-                               format_bytes(rank.capacity_bytes));
+  result_.reason = memory_need_text(result);
 }
 
 void PointEvaluation::take(const Error& error) {

@@ -33,7 +33,7 @@ std::string_view name_of(PointStatus status);
 const std::vector<std::string>& point_figure_keys();
 // Appends the figures in the order of the keys; NaN for unknown figures.
 void append_figures(const IterationResult& result, std::vector<double>& figures);
-// Those of a capture; what needs a model or a strategy is unknown.
+// Appends the figures of a capture; figures that need a model or a strategy are unknown.
 void append_figures(const CaptureResult& result, const Facility& facility, std::vector<double>& figures);
 
 // The sweep that a table belongs to, and its part of the sweep. Tables whose headings differ only in the shard belong

@@ -176,6 +176,12 @@ std::string explanation(const CapturePricing& pricing, const CaptureResult& resu
 
 }  // namespace
 
+std::string memory_need_text(const CaptureResult& result) {
+  const CapturedRankResult& rank = result.ranks[result.fullest];
+  return fmt::format("rank {} needs {} of {}", rank.rank, format_bytes(rank.needed_bytes),
+                     format_bytes(rank.capacity_bytes));
+}
+
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain) {
   std::string out = heading(capture, pricing);

@@ -8,6 +8,9 @@
 
 namespace mirfak {
 
+// Returns what the fullest rank needs: "rank 0 needs 68.1 GiB of 39.6 GiB".
+std::string memory_need_text(const CaptureResult& result);
+
 // Output of `mirfak simulate` for a capture. `explain`: with more rows, and what each kind of kernel is priced by.
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain);

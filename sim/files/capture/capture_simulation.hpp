@@ -21,7 +21,7 @@ struct CaptureSimulation {
 // Errors as of captured_program() and with_events_of_each().
 CaptureSimulation simulate(const CapturedScenario& scenario, const CaptureSources& sources);
 
-// What prices the scenario; valid as long as both.
+// Returns the cluster and tables that price the scenario; valid as long as both arguments.
 CapturePricing pricing_of(const CapturedScenario& scenario, const CaptureSources& sources);
 
 // Finds the keys of the cluster without effect (scenario/idle_keys.hpp), for which the scenario is executed again.

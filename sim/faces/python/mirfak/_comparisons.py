@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import _frames, _mirfak
-from ._inputs import DataFolder, Overrides, Scenario, at_least, input_of, overrides_of
+from ._inputs import DataFolder, Overrides, Scenario, at_least, input_of, one_or_more, overrides_of
 from ._results import FoundRecord, Record
 from ._sweeps import Progress
 from .errors import InputError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class ComparisonResult(Record):
     """One job on each of several options; keys as of `mirfak compare --format json`, the table among them a frame."""
 
-    def __init__(self, found: _mirfak.ComparedOptions) -> None:
+    def __init__(self, found: _mirfak.ComparedOptions | _mirfak.Findings) -> None:
         super().__init__(found.to_dict())
         self._found = found
 
@@ -32,7 +33,9 @@ class ComparisonResult(Record):
         return self._found.summary()
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page (HTML) with the table and a plot."""
+        """Writes a page (HTML) with the table and a plot; not of captures."""
+        if isinstance(self._found, _mirfak.Findings):
+            raise InputError("a page is of options of a model, and these are of a capture", hint="draw `options`")
         self._found.write_report(path)
 
 
@@ -65,6 +68,16 @@ class DifferenceResult(FoundRecord):
         return self._rows("kernels")
 
     @property
+    def operators(self) -> pandas.DataFrame:
+        """Of captures, a row for each operator of a module and phase of one or both, the largest difference first."""
+        return self._rows("operators")
+
+    @property
+    def modules(self) -> pandas.DataFrame:
+        """Of captures, the same by module and phase."""
+        return self._rows("modules")
+
+    @property
     def communication(self) -> pandas.DataFrame:
         """The same of collectives and transfers."""
         return self._rows("communication")
@@ -75,6 +88,8 @@ class DifferenceResult(FoundRecord):
         return self._named("memory")
 
     def _rows(self, table: str) -> pandas.DataFrame:
+        if table not in self._values:
+            raise AttributeError(f"this difference has no {table}")
         rows = self._values[table]
         return _frames.frame_of([{key: value for key, value in row.items() if value is not None} for row in rows])
 
@@ -118,17 +133,21 @@ def diff(
     *,
     overrides_a: Overrides | None = None,
     overrides_b: Overrides | None = None,
+    nodes: str | Iterable[str] = (),
     data: DataFolder = None,
 ) -> DifferenceResult:
     """Where the seconds of two scenarios differ: keys, activities, stages, kernels, communication, memory, cost.
 
     a, b: as of simulate(); without b, a is compared with itself under overrides_b. overrides: of both; overrides_a,
-    overrides_b: of one of them alone. data: as of simulate().
+    overrides_b: of one of them alone. nodes: of both, which are captures then. data: as of simulate().
+
+    Two captures differ by operator and module (`operators`, `modules`) in place of stages and kernels.
     """
     if b is None and not overrides_of(overrides_a) and not overrides_of(overrides_b):
         raise InputError(
             "one scenario, and nothing in which it differs from itself",
             hint="give a second one, or say with overrides_b what it has otherwise",
         )
-    first, second = input_of(a, overrides, data), input_of(a if b is None else b, overrides, data)
+    on = one_or_more(nodes)
+    first, second = input_of(a, overrides, data, on), input_of(a if b is None else b, overrides, data, on)
     return DifferenceResult(_mirfak.diff(first, second, overrides_of(overrides_a), overrides_of(overrides_b)))

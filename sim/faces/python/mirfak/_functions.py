@@ -18,11 +18,12 @@ from ._calibrations import (
 )
 from ._comparisons import ComparisonResult, DifferenceResult, SensitivityResult, compare, diff
 from ._imports import ImportResult, import_files
-from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
-from ._inputs import path_of, paths_of
+from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, one_or_more
+from ._inputs import overrides_of, path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
 from ._replays import ChakraReplayResult, ReplayResult, Speeds, replay, replay_chakra
-from ._results import FrontierResult, JobsResult, PlanResult, Record, SearchResult, TrainingResult, ValidationResult
+from ._results import CapturedResult, FrontierResult, JobsResult, PlanResult, Record, SearchResult, TrainingResult
+from ._results import ValidationResult
 from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
 from .errors import Error, InfeasibleError, InputError, InternalError
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CalibrationResult",
+    "CapturedResult",
     "ChakraReplayResult",
     "ComparisonResult",
     "DifferenceResult",
@@ -95,15 +97,18 @@ def simulate(
     scenario: Scenario,
     overrides: Overrides | None = None,
     *,
+    nodes: str | Iterable[str] = (),
     detail: str = "passes",
     unfolded: bool = False,
     samples: int = 0,
     seed: int | None = None,
     sampling: str = "antithetic",
     data: DataFolder = None,
-) -> Result:
+) -> Result | CapturedResult:
     """One training iteration: how long it takes, where the time goes, what memory, energy and money it needs.
 
+    scenario: a job (Result), or a captured program (CapturedResult): a scenario that names a capture, or the path of
+    a capture with nodes="hgx-h100:8" (several of them: a mixed cluster).
     overrides: keys of the scenario, such as {"strategy.tensor": 4}.
     detail: "passes", one task for each pass of a chunk, or "operators", one for each kernel and collective.
     unfolded: simulates every rank, not one for all that behave alike.
@@ -116,7 +121,9 @@ def simulate(
     """
     operators = one_of("detail", detail, ("passes", "operators")) == 1
     antithetic = _antithetic(sampling, samples)
-    return _mirfak.simulate(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
+    given = input_of(scenario, overrides, data, one_or_more(nodes))
+    found = _mirfak.simulate(given, unfolded, operators, samples, seed, antithetic)
+    return found if isinstance(found, Result) else CapturedResult(found)
 
 
 def simulate_jobs(

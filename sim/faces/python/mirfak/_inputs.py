@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from ._mirfak import Input
+from ._mirfak import Input, capture_scenario, is_capture
 from .errors import InputError
 
 #: A dictionary, the path of a YAML or JSON file, or its text (a str with a line break).
@@ -78,10 +78,16 @@ def overrides_of(overrides: Overrides | None) -> list[str]:
     return [str(assignment) for assignment in overrides]
 
 
-def input_of(scenario: Scenario, overrides: Overrides | None = None, data: DataFolder = None) -> Input:
-    """The scenario, not read yet."""
+def input_of(
+    scenario: Scenario, overrides: Overrides | None = None, data: DataFolder = None, nodes: Sequence[str] = ()
+) -> Input:
+    """The scenario, not read yet; with nodes, that of a capture."""
     folder = data_folder(data)
     assignments = overrides_of(overrides)
+    if nodes:
+        if not isinstance(scenario, (str, os.PathLike)) or not is_capture(os.fspath(scenario)):
+            raise InputError("nodes are of a capture, and this is none", hint="say in the scenario on what it runs")
+        return Input(capture_scenario(os.fspath(scenario), nodes), False, assignments, folder)
     if isinstance(scenario, Mapping):
         return Input(yaml_of(scenario, indent=2), False, assignments, folder)
     if isinstance(scenario, str) and "\n" in scenario:

@@ -185,6 +185,51 @@ class ValidationResult(Record):
         return _frames.frame_of(self._values["skipped_rows"])
 
 
+class CapturedResult(Record):
+    """A step of a captured program; keys as of `mirfak simulate --format json` of a capture, three of them frames."""
+
+    def __init__(self, found: _mirfak.SimulatedCapture) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    @property
+    def operators(self) -> pandas.DataFrame:
+        """A row for each operator of the longest rank, tensors, module and phase: seconds, share, calls, flop, bytes."""
+        return _frames.frame_of(self._values["operators"])
+
+    @property
+    def modules(self) -> pandas.DataFrame:
+        """The same, added up by module and phase."""
+        return _frames.frame_of(self._values["modules"])
+
+    @property
+    def ranks(self) -> pandas.DataFrame:
+        """A row for each captured rank: where its time goes, its memory, its clock, its joules."""
+        return _frames.frame_of(self._values["ranks"])
+
+    @property
+    def resolved(self) -> str:
+        """The scenario as YAML with every default written out: the capture by its path and hash."""
+        return self._found.resolved
+
+    @property
+    def defaulted(self) -> list[str]:
+        """The keys of `resolved` that the scenario leaves out."""
+        return self._found.defaulted
+
+    def summary(self) -> str:
+        """What `mirfak simulate` prints."""
+        return self._found.summary()
+
+    def explain(self) -> str:
+        """What `mirfak simulate --explain` prints: more rows, and the sources of the prices."""
+        return self._found.explain()
+
+    def write_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Writes a timeline for Perfetto or chrome://tracing."""
+        self._found.write_timeline(path)
+
+
 class JobsResult(Record):
     """Several jobs on one cluster; keys as of `mirfak simulate --format json` of a scenario with `jobs`."""
 

@@ -1,0 +1,84 @@
+#include "python/captured.hpp"
+
+#include "capture/capture_file.hpp"
+#include "capture/capture_report.hpp"
+#include "import/chosen_nodes.hpp"
+#include "python/functions.hpp"
+#include "python/json.hpp"
+#include "python/waiting.hpp"
+#include "trace/timeline_json.hpp"
+
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mirfak::python {
+
+SimulatedCapture::SimulatedCapture(const Document& document, const ScenarioSources& sources)
+    : sources_(sources), scenario_(read_captured_scenario(document, sources_)) {
+  const Stopwatch watch;
+  simulation_ = simulate(scenario_, sources_);
+  wall_time_s_ = watch.seconds();
+  std::vector<std::string>& notes = simulation_.result.notes;
+  for (std::string& note : notes_on_keys(scenario_, sources_, simulation_.result)) notes.push_back(std::move(note));
+  for (std::string& note : notes_on_assertions(check_assertions(scenario_, simulation_.result))) {
+    notes.push_back(std::move(note));
+  }
+}
+
+nlohmann::ordered_json SimulatedCapture::json() const {
+  return capture_json(*simulation_.capture, pricing(), simulation_.result, wall_time_s_);
+}
+
+std::string SimulatedCapture::text(bool explain) const {
+  return capture_text(*simulation_.capture, pricing(), simulation_.result, explain);
+}
+
+void SimulatedCapture::write_timeline(const std::filesystem::path& path) const {
+  write_timeline_json(path, simulation_.executed.joined.program, simulation_.executed.timeline);
+}
+
+void add_capture(nb::module_& module) {
+  nb::class_<SimulatedCapture>(module, "SimulatedCapture", "What mirfak.simulate() found of a capture.")
+      .def(
+          "to_dict", [](const SimulatedCapture& self) { return to_python(self.json()); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak simulate --format json`.")
+      .def(
+          "summary", [](const SimulatedCapture& self) { return self.text(false); }, "What `mirfak simulate` prints.")
+      .def(
+          "explain", [](const SimulatedCapture& self) { return self.text(true); },
+          "What `mirfak simulate --explain` prints: more rows, and the sources of the prices.")
+      .def_prop_ro(
+          "resolved", [](const SimulatedCapture& self) { return self.scenario().resolved; },
+          "The scenario as YAML with every default written out and overrides applied.")
+      .def_prop_ro(
+          "defaulted", [](const SimulatedCapture& self) { return self.scenario().defaulted; },
+          "The keys of `resolved` that the scenario leaves out.")
+      .def(
+          "write_timeline",
+          [](const SimulatedCapture& self, const std::filesystem::path& path) {
+            write_beside(self.read(), [&] { self.write_timeline(path); });
+          },
+          "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a timeline for Perfetto or chrome://tracing.");
+  module.def(
+      "is_capture", [](const std::string& path) { return is_capture(path); }, "path"_a,
+      "True if a file begins as a capture does, whatever its name.");
+  module.def(
+      "capture_scenario",
+      [](const std::string& capture, const std::vector<std::string>& nodes) {
+        return capture_scenario(capture, nodes);
+      },
+      "capture"_a, "nodes"_a, "The scenario of a capture on nodes TYPE:COUNT, as YAML.");
+}
+
+}  // namespace mirfak::python
