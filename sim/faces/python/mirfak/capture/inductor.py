@@ -26,7 +26,6 @@ HEADER = """
 from mirfak.capture import inductor as mirfak_capture
 empty_strided_cuda = mirfak_capture.runtime().empty_strided
 reinterpret_tensor = mirfak_capture.runtime().reinterpret
-get_raw_stream = lambda device: 0
 mirfak_part = mirfak_capture.runtime().steps.go_to
 mirfak_kernel = mirfak_capture.runtime().comes
 async_compile = mirfak_capture.Kernels()
@@ -162,6 +161,7 @@ def _install_settings() -> None:
         patch.__enter__()
         patches.at_restore(lambda patch=patch: patch.__exit__(None, None, None))
     replace(torch.utils._triton, "triton_hash_with_backend", lambda: "")
+    replace(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 
 
 def _install_lines(note: Callable[[str], None]) -> None:
