@@ -21,13 +21,13 @@ from .operators import shown, shown_layout
 from .patches import replace
 from .steps import Steps
 
-# Names of modules that Inductor writes, which they find here instead.
+# Names of modules that Inductor writes, which they find here instead. A module may outlive the capture that it was written for.
 HEADER = """
 from mirfak.capture import inductor as mirfak_capture
-empty_strided_cuda = mirfak_capture.runtime().empty_strided
-reinterpret_tensor = mirfak_capture.runtime().reinterpret
-mirfak_part = mirfak_capture.runtime().steps.go_to
-mirfak_kernel = mirfak_capture.runtime().comes
+empty_strided_cuda = lambda *arguments: mirfak_capture.runtime().empty_strided(*arguments)
+reinterpret_tensor = lambda *arguments: mirfak_capture.runtime().reinterpret(*arguments)
+mirfak_part = lambda *arguments: mirfak_capture.runtime().steps.go_to(*arguments)
+mirfak_kernel = lambda *arguments: mirfak_capture.runtime().comes(*arguments)
 async_compile = mirfak_capture.Kernels()
 """
 
@@ -142,6 +142,7 @@ def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
         return
     _runtime.append(Runtime(mode, steps))
     patches.at_restore(_runtime.clear)
+    patches.at_restore(torch._dynamo.reset)
     _install_settings()
     _install_lines(note)
     _install_graphs(steps, note)
