@@ -110,6 +110,23 @@ class Programs(unittest.TestCase):
         self.assertIn("triton_poi_fused__unsafe_view_mul_silu_silu_backward_view", backward)
         self.assertEqual(len(found["FSDPSequential.1.gate", 2]), 2)
 
+    def test_a_compiled_function_is_captured_twice(self):
+        script = self.folder / "train.py"
+        script.write_text(
+            "import mirfak, torch\n"
+            "wave = torch.compile(lambda x: (x.sin() * 2 + 1).cos())\n"
+            "def captured():\n"
+            "    with mirfak.capture(world_size=1) as job:\n"
+            "        wave(torch.ones(1024, device='cuda'))\n"
+            "    return job.capture\n"
+            "first, second = captured(), captured()\n"
+            "assert first.tables == second.tables and first.ranks == second.ranks\n"
+            "names = [entry['name'] for entry in first.tables['operators']]\n"
+            "assert names == ['aten::ones', 'inductor::pointwise'], names\n"
+        )
+        ran = subprocess.run([sys.executable, str(script)], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_what_torch_compile_leaves_out(self):
         """A graph on the host computes; one that ends early is noted; masks of compiled attention are looked at."""
         script = self.folder / "train.py"

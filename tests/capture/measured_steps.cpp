@@ -62,7 +62,9 @@ TEST_CASE("steps measured on an H100, captured without one") {
     double most;
   };
   const Step steps[] = {
-      {"llama-1b-s4k-eager", 1.03, 1.07}, {"llama-3b-s4k-full-eager", 0.97, 1.01}, {"llama-small-s1k-eager", 0.75, 1}};
+      {"llama-1b-s4k-eager", 1.03, 1.07}, {"llama-3b-s4k-full-eager", 0.97, 1.01}, {"llama-small-s1k-eager", 0.75, 1},
+      {"llama-1b-s4k", 1.02, 1.05},       {"llama-1b-s4k-full", 1.02, 1.05},       {"llama-1b-s8k", 1.01, 1.04},
+      {"llama-3b-s4k", 1.01, 1.04},       {"llama-8b-8-s8k", 1.01, 1.05},          {"llama-8b-8-s8k-full", 1.02, 1.05}};
   for (const Step& step : steps) {
     CAPTURE(step.job);
     const CaptureResult result = predicted(step.job);

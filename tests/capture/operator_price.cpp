@@ -211,6 +211,36 @@ TEST_CASE("sums over rows are slower than sums within rows") {
   CHECK(price(over).cost.seconds == moved_s(over.read_bytes + over.written_bytes, OperatorKind::reduction));
 }
 
+TEST_CASE("kernels of a compiler move the bytes that it counted, whatever their tensors look like") {
+  // Every second number of lines, broadcast against a column in another format: no instructions, no sectors beside.
+  const CapturedTensor halves = tensor("bfloat16", {4096, 1024}, {2048, 2});
+  const CapturedTensor column = tensor("float32", {4096, 1});
+  const auto fused = [&](const std::string& kind) {
+    CapturedOperator made = op("inductor::" + kind, {{"in_ptr0", {halves}}, {"in_ptr1", {column}}}, {halves});
+    made.read_bytes = 3e8;
+    made.written_bytes = 1e8;
+    return made;
+  };
+  for (const char* kind : {"pointwise", "rows", "rows_and_columns"}) {
+    CAPTURE(kind);
+    CHECK(price(fused(kind)).known);
+    CHECK(price(fused(kind)).kernels == 1);
+    CHECK(price(fused(kind)).cost.seconds == doctest::Approx(moved_s(4e8)));
+  }
+  CHECK(price(fused("columns")).cost.seconds == doctest::Approx(moved_s(4e8, OperatorKind::normalization)));
+  CHECK(price(fused("softmax")).cost.seconds == doctest::Approx(moved_s(4e8, OperatorKind::softmax)));
+  CHECK(!price(fused("template")).known);
+}
+
+TEST_CASE("a product whose result has its place already does not read it") {
+  const CapturedTensor a = tensor("bfloat16", {64, 4096});
+  const CapturedTensor b = tensor("bfloat16", {4096, 4096});
+  const CapturedTensor result = tensor("bfloat16", {64, 4096});
+  const double bytes = 2.0 * (64 * 4096 + 4096 * 4096 + 64 * 4096);
+  CHECK(price(op("aten::mm", {{"self", {a}}, {"mat2", {b}}, {"out", {result}}}, {result})).cost.seconds ==
+        doctest::Approx(product_s({1, 64, 4096, 4096}, bytes)));
+}
+
 TEST_CASE("tensors side by side: long pieces by one kernel, every second number by one for each tensor") {
   const CapturedTensor half = tensor("float32", {4096, 1024});
   CHECK(price(op("aten::cat", {{"tensors", {half, half}}}, {tensor("float32", {4096, 2048})}, {{"dim", "-1"}}))

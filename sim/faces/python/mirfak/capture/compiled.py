@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode_stack
 
 from . import inductor
 from .patches import replace
@@ -22,6 +22,9 @@ from .steps import Steps
 # Functions of torch.cuda that Dynamo's and Inductor's interface to GPUs has taken hold of.
 OF_INTERFACE = """current_device set_device device_count stream current_stream set_stream synchronize memory_allocated
 is_bf16_supported get_device_properties""".split()
+
+# Errors of CUDA's runtime and of PyTorch where there is no driver.
+NO_DRIVER = ("Found no NVIDIA driver", "CUDA driver version is insufficient")
 
 
 def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
@@ -38,14 +41,48 @@ def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
     def traced(wrapper: Any, *arguments: Any, **keywords: Any) -> Any:
         inductor.install(mode, steps, note)
         ends = dict(dynamo.utils.counters["graph_break"])
-        with _apart(steps):
-            result = original(wrapper, *arguments, **keywords)
+        try:
+            with _apart(steps):
+                result = original(wrapper, *arguments, **keywords)
+        except Exception as error:
+            if not _asks_for_driver(error):
+                raise
+            code = arguments[0].f_code
+            note(f"torch.compile: compiling {code.co_name} asks for a GPU: it runs without")
+            return convert_frame.ConvertFrameReturn(skip_reason="compiling it asks for a GPU")
         for reason, count in dynamo.utils.counters["graph_break"].items():
             if count > ends.get(reason, 0):
                 note(f"torch.compile: a graph ends, and the program goes on without it: {_first_line(reason)}")
         return result
 
     replace(convert_frame.CatchErrorsWrapper, "__call__", traced)
+    _install_optimizers(mode)
+
+
+def _install_optimizers(mode: Any) -> None:
+    """Dynamo has a compiled optimizer make its state while it traces: that is allocated, as it would be."""
+
+    def within(original: Any) -> Any:
+        def made(optimizer: torch.optim.Optimizer, *arguments: Any, **keywords: Any) -> Any:
+            if mode in _get_current_dispatch_mode_stack():
+                return original(optimizer, *arguments, **keywords)
+            with mode:
+                return original(optimizer, *arguments, **keywords)
+
+        return made
+
+    for kind in torch.optim.Optimizer.__subclasses__():
+        if "_init_group" in vars(kind):
+            replace(kind, "_init_group", within(vars(kind)["_init_group"]))
+
+
+def _asks_for_driver(error: BaseException | None) -> bool:
+    """A place in PyTorch's compiler that no stand-in is there for."""
+    while error is not None:
+        if any(said in str(error) for said in NO_DRIVER):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _first_line(reason: str) -> str:

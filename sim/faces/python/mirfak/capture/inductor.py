@@ -21,14 +21,13 @@ from .operators import shown, shown_layout
 from .patches import replace
 from .steps import Steps
 
-# Names of modules that Inductor writes, which they find here instead.
+# Names of modules that Inductor writes, which they find here instead. A module may outlive the capture that it was written for.
 HEADER = """
 from mirfak.capture import inductor as mirfak_capture
-empty_strided_cuda = mirfak_capture.runtime().empty_strided
-reinterpret_tensor = mirfak_capture.runtime().reinterpret
-get_raw_stream = lambda device: 0
-mirfak_part = mirfak_capture.runtime().steps.go_to
-mirfak_kernel = mirfak_capture.runtime().comes
+empty_strided_cuda = lambda *arguments: mirfak_capture.runtime().empty_strided(*arguments)
+reinterpret_tensor = lambda *arguments: mirfak_capture.runtime().reinterpret(*arguments)
+mirfak_part = lambda *arguments: mirfak_capture.runtime().steps.go_to(*arguments)
+mirfak_kernel = lambda *arguments: mirfak_capture.runtime().comes(*arguments)
 async_compile = mirfak_capture.Kernels()
 """
 
@@ -143,6 +142,7 @@ def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
         return
     _runtime.append(Runtime(mode, steps))
     patches.at_restore(_runtime.clear)
+    patches.at_restore(torch._dynamo.reset)
     _install_settings()
     _install_lines(note)
     _install_graphs(steps, note)
@@ -162,6 +162,7 @@ def _install_settings() -> None:
         patch.__enter__()
         patches.at_restore(lambda patch=patch: patch.__exit__(None, None, None))
     replace(torch.utils._triton, "triton_hash_with_backend", lambda: "")
+    replace(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 
 
 def _install_lines(note: Callable[[str], None]) -> None:

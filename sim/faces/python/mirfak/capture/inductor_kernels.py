@@ -25,34 +25,45 @@ FACTORS = {"Q": "query", "K": "key", "V": "value", "DO": "grad_out"}
 
 
 def line_of(kernel: Any, note: Callable[[str], None]) -> str:
-    """The line in front of the call of a kernel, in the module that Inductor writes. Bytes are expressions of sizes."""
+    """The line in front of the call of a kernel, in the module that Inductor writes: a call of Runtime.comes()."""
+    kernels = getattr(kernel, "sub_kernels", [kernel])
+    names = {name.name for name in kernel.args.python_argdefs()[0]}
+    template = next((inner for inner in kernels if not has_loops(inner)), None)
+    attention = attention_of(template) if template is not None else None
+    kind, settings, factors = "template" if template is not None else kind_of(kernels), {}, "{}"
+    if attention is not None:
+        kind, settings = attention.target.__name__, {"computed": computed_of(attention, note)}
+        factors = factors_of(template)
+    read, written = (moved_of(kernels, names, way) for way in (False, True))
+    return f"mirfak_kernel({kind!r}, {read}, {written}, {factors}, {settings!r})"
+
+
+def moved_of(kernels: list[Any], names: set[str], written: bool) -> str:
+    """Bytes that kernels in one launch read or write, by argument, as Python: sizes may be variables."""
     from torch._inductor.virtualized import V
 
-    kernels = getattr(kernel, "sub_kernels", [kernel])
     size = V.graph.wrapper_code.codegen_python_sizevar
-    names = [name.name for name in kernel.args.python_argdefs()[0]]
+    bytes_of: dict[str, Any] = {}
+    for kernel in kernels:
+        for name, buffers in tensors_of(kernel):
+            if name in names:
+                bytes_of[name] = bytes_of.get(name, 0) + touched(kernel, name, buffers, written)
+    return "{" + ", ".join(f"{name!r}: {size(count)}" for name, count in bytes_of.items() if count != 0) + "}"
 
-    def moved(written: bool) -> str:
-        bytes_of: dict[str, Any] = {}
-        for inner in kernels:
-            for name, buffers in tensors_of(inner):
-                if name in names:
-                    bytes_of[name] = bytes_of.get(name, 0) + touched(inner, name, buffers, written)
-        return "{" + ", ".join(f"{name!r}: {size(count)}" for name, count in bytes_of.items() if count != 0) + "}"
 
-    template = next((inner for inner in kernels if not has_loops(inner)), None)
-    attention = template and attention_of(template)
-    if attention:
-        kind, settings = attention.target.__name__, {"computed": computed_of(attention, note)}
-        factors = ", ".join(
-            f"{FACTORS[name]!r}: ({dtype_name(node.get_dtype())!r}, "
-            f"[{', '.join(map(size, node.get_size()))}], [{', '.join(map(size, node.get_stride()))}])"
-            for name, node in template.named_input_nodes.items()
-            if name in FACTORS
-        )
-    else:
-        kind, settings, factors = "template" if template else kind_of(kernels), {}, ""
-    return f"mirfak_kernel({kind!r}, {moved(False)}, {moved(True)}, {{{factors}}}, {settings!r})"
+def factors_of(template: Any) -> str:
+    """Format, shape and strides of what a template of attention multiplies, as Python. Views are of one argument."""
+    from torch._inductor.virtualized import V
+
+    def listed(sizes: Any) -> str:
+        return f"[{', '.join(map(V.graph.wrapper_code.codegen_python_sizevar, sizes))}]"
+
+    inputs = {FACTORS[name]: node for name, node in template.named_input_nodes.items() if name in FACTORS}
+    layouts = (
+        f"{name!r}: ({dtype_name(node.get_dtype())!r}, {listed(node.get_size())}, {listed(node.get_stride())})"
+        for name, node in inputs.items()
+    )
+    return "{" + ", ".join(layouts) + "}"
 
 
 def kind_of(kernels: list[Any]) -> str:
