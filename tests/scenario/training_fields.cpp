@@ -87,12 +87,19 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"tokens", "20000000000"}};
+  // What a value needs besides.
+  const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
+      {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}}};
   const TrainingSpec usual = parse(kSmall).job.training;
   for (const auto& field : training_fields().fields()) {
     CAPTURE(field.key());
     const auto given = values.find(field.key());
     const std::string value = given == values.end() ? "true" : given->second;
-    const Scenario scenario = parse(kSmall, {fmt::format("training.{}={}", field.key(), value)});
+    std::vector<std::string> settings = {fmt::format("training.{}={}", field.key(), value)};
+    if (const auto more = needs.find(field.key()); more != needs.end()) {
+      settings.insert(settings.end(), more->second.begin(), more->second.end());
+    }
+    const Scenario scenario = parse(kSmall, settings);
     CHECK(scenario.job.training != usual);
     REQUIRE(field.is_written(scenario.job.training));
     CHECK(line_of(field.value(scenario.job.training)) == value);
