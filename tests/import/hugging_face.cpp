@@ -96,7 +96,8 @@ TEST_CASE("a DeepSpeed file beside Trainer's settings fills its auto from them")
   const Scenario scenario = scenario_of(draft, "hgx-h100", 2);
   CHECK(scenario.job.framework.is_like("deepspeed"));
   CHECK(said(draft, "training.framework") == "huggingface-deepspeed");
-  CHECK(scenario.job.framework.fusion.attention == std::vector<std::string>{"flash-2"});  // sdpa, nothing else said
+  CHECK(scenario.job.framework.fusion.attention ==
+        std::vector<std::string>{"aotriton", "flash-2"});     // sdpa, nothing else said
   CHECK_THROWS_AS(read_as("trainer", {trainer}, 16), Error);  // it names a file that is not given
 
   ImportFile other = zero;
