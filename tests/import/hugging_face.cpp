@@ -97,8 +97,8 @@ TEST_CASE("a DeepSpeed file beside Trainer's settings fills its auto from them")
   CHECK(scenario.job.framework.is_like("deepspeed"));
   CHECK(said(draft, "training.framework") == "huggingface-deepspeed");
   CHECK(scenario.job.framework.fusion.attention ==
-        std::vector<std::string>{"aotriton", "flash-2"});     // sdpa, nothing else said
-  CHECK_THROWS_AS(read_as("trainer", {trainer}, 16), Error);  // it names a file that is not given
+        std::vector<std::string>{"aotriton@cdna3", "aotriton@cdna4", "flash-2"});  // sdpa, nothing else said
+  CHECK_THROWS_AS(read_as("trainer", {trainer}, 16), Error);                       // it names a file that is not given
 
   ImportFile other = zero;
   other.text.replace(other.text.find("\"auto\", \"train_batch"), 6, "8");

@@ -68,6 +68,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 16}]}\n"
      "training: {global_batch: 128, tokens: 1e9, precision: fp8-delayed}\n"
      "strategy: {tensor: 2, pipeline: 4, virtual_pipeline: 2, sequence_parallel: true, zero: 1}\n"},
+    {"narrow formats",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-b200, count: 1}]}\n"
+     "training: {global_batch: 64, precision: fp8}\n"
+     "strategy: {data: 8}\n"},
     {"experts",
      "model: mixtral-8x7b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
