@@ -43,10 +43,11 @@ TEST_CASE("packed programs take their libraries along") {
       fmt::format("'{}/validate/measure/pack.sh' pack \"$(dirname '{}')\"", source, program().string()), folder.path());
   REQUIRE_MESSAGE(packed.status == 0, packed.err);
   const Finished run = run_shell(
-      "LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded ./pack/mirfak --version && "
-      "grep -h 'calling init:' loaded.* | grep hdf5",
+      fmt::format("LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded ./pack/mirfak simulate '{}/scenarios/gpt3-175b-a100.yaml' "
+                  "--trace trace.h5 && grep -h 'calling init:' loaded.* | grep hdf5",
+                  source),
       folder.path());
   CHECK_MESSAGE(run.status == 0, run.err);
-  CHECK(contains(run.out, "mirfak "));
+  CHECK_MESSAGE(contains(run.out, "pack/programs/mirfak-hdf5.so"), run.out);
   CHECK_MESSAGE(contains(run.out, "pack/lib/libhdf5"), run.out);
 }

@@ -15,10 +15,11 @@ for program in "${programs[@]}"; do
 done
 
 mkdir -p "$folder/programs" "$folder/lib"
-cp "${programs[@]}" "$folder/programs/"
+late=("$build"/late/*.so)  # parts of mirfak that it loads when it first calls them, from its own folder
+cp "${programs[@]}" "${late[@]}" "$folder/programs/"
 everywhere='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libstdc\+\+|libgcc_s)\.so'
 large='^lib(cublas|cublasLt|cudnn|nccl)\.so'
-ldd "${programs[@]}" | awk '/=> \// { print $1, $3 }' | sort -u | while read -r name path; do
+ldd "${programs[@]}" "${late[@]}" | awk '/=> \// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $everywhere || $name =~ $large ]] || cp -L "$path" "$folder/lib/$name"
 done
 for name in mirfak mirfak-measure; do
