@@ -51,7 +51,7 @@ template <typename Figure>
 class FigureList {
  public:
   template <typename Number>
-  FigureList& add(std::string key, std::string label, std::string meaning, Number number) {
+  FigureList& add(std::string key, std::string label, std::string meaning, Number number) {  // NOLINT(performance-*)
     Figure& figure = figures_.emplace_back();
     figure.key = std::move(key);
     figure.label = std::move(label);

@@ -38,7 +38,7 @@ TEST_CASE("all.sh measures, calibrates, predicts, runs, compares, and prints a t
 
 TEST_CASE("packed programs take their libraries along") {
   const ScratchFolder folder;
-  const std::string source = mirfak::source_root();
+  const std::string& source = mirfak::source_root();
   const Finished packed = run_shell(
       fmt::format("'{}/validate/measure/pack.sh' pack \"$(dirname '{}')\"", source, program().string()), folder.path());
   REQUIRE_MESSAGE(packed.status == 0, packed.err);

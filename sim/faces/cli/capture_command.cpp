@@ -10,18 +10,18 @@
 
 namespace mirfak {
 
-CommandOutput simulate_capture(const Document& document, const CaptureOptions& options, const ScenarioSources& of,
+CommandOutput simulate_capture(const Document& document, const CaptureOptions& options, const ScenarioSources& sources,
                                const Surroundings& surroundings) {
-  const CaptureSources sources(of);
-  const CapturedScenario scenario = read_captured_scenario(document, sources);
-  const CapturePricing pricing = pricing_of(scenario, sources);
-  CaptureSimulation simulation = simulate(scenario, sources);
+  const CaptureSources captures(sources);
+  const CapturedScenario scenario = read_captured_scenario(document, captures);
+  const CapturePricing pricing = pricing_of(scenario, captures);
+  CaptureSimulation simulation = simulate(scenario, captures);
   CaptureResult& result = simulation.result;
   if (!options.timeline.empty()) {
     write_timeline_json(options.timeline, simulation.executed.joined.program, simulation.executed.timeline);
   }
   const AssertionResult asserted = check_assertions(scenario, result);
-  for (std::string& note : notes_on_keys(scenario, sources, result)) result.notes.push_back(std::move(note));
+  for (std::string& note : notes_on_keys(scenario, captures, result)) result.notes.push_back(std::move(note));
   result.notes.insert(result.notes.end(), asserted.notes.begin(), asserted.notes.end());
   CommandOutput output;
   if (options.format == OutputFormat::text) {

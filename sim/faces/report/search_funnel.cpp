@@ -108,7 +108,7 @@ std::string fitting_probability_text(double probability) {
 }
 
 std::string memory_hint(const SearchReport& report) {
-  const std::string remedies = memory_advice(report.scenario);
+  std::string remedies = memory_advice(report.scenario);
   const std::optional<double> headroom = report.outcome.headroom_that_fits;
   const std::optional<double> probability = report.outcome.nearest_fit_probability;
   std::string nearest;
