@@ -160,6 +160,7 @@ void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, 
   REQUIRE(score);
   const double waiting_j = blocked_w(job.cluster) * to_seconds(score->time);
   CHECK(branch.bound() <= passes.last);
+  CHECK(branch.bound() <= score->time);
   CHECK(passes.last <= bound);
   CHECK(bound <= closer);
   CHECK(closer <= settled);
