@@ -21,6 +21,13 @@ SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
 PROGRAMS = SOURCE / "tests" / "capture" / "programs"
 SHARED = SOURCE.parent / "shared" / "capture"
 
+# Masks of flexible attention: two that follow from positions, and one that depends on data.
+MASKS = (
+    "    scores = torch.randn(1024, device='cuda')\n"
+    "    def causal(b, h, q, k): return q >= k\n"
+    "    def near(b, h, q, k): return q - k < 128\n"
+    "    def seen(b, h, q, k): return scores[q] > scores[k]\n"
+)
 SCRIPT_HEAD = (
     "import torch, torch.distributed as dist\ndist.init_process_group('nccl')\nx = torch.ones(4, device='cuda')\n"
 )
@@ -142,10 +149,7 @@ class Programs(unittest.TestCase):
             "        torch._dynamo.graph_break()\n"
             "        return y.cos() + 1\n"
             "    in_two(torch.ones(1024, device='cuda'))\n"
-            "    scores = torch.randn(1024, device='cuda')\n"
-            "    def causal(b, h, q, k): return q >= k\n"
-            "    def near(b, h, q, k): return q - k < 128\n"
-            "    def seen(b, h, q, k): return scores[q] > scores[k]\n"
+            + MASKS +
             "    q, k, v = (torch.ones(1, 2, 1024, 64, device='cuda', requires_grad=True) for _ in range(3))\n"
             "    compiled = torch.compile(flex_attention)\n"
             "    for mask in (causal, and_masks(causal, near), and_masks(causal, seen), seen):\n"
@@ -246,10 +250,7 @@ class Programs(unittest.TestCase):
             "from torch.nn.attention.flex_attention import and_masks, create_block_mask, flex_attention\n"
             "with mirfak.capture(world_size=1) as job:\n"
             "    documents = torch.zeros(1024, dtype=torch.int64, device='cuda')\n"
-            "    scores = torch.randn(1024, device='cuda')\n"
-            "    def causal(b, h, q, k): return q >= k\n"
-            "    def near(b, h, q, k): return q - k < 128\n"
-            "    def seen(b, h, q, k): return scores[q] > scores[k]\n"
+            + MASKS +
             "    x = torch.ones(1, 2, 1024, 64, device='cuda', requires_grad=True)\n"
             "    for mask in (causal, and_masks(causal, near), and_masks(causal, seen)):\n"
             "        flex_attention(x, x, x, block_mask=create_block_mask(mask, 1, 1, 1024, 1024)).sum().backward()\n"

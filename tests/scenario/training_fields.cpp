@@ -87,7 +87,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"tokens", "20000000000"}};
-  // What a value needs besides.
+  // Settings that a value takes effect with.
   const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
       {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}}};
   const TrainingSpec usual = parse(kSmall).job.training;

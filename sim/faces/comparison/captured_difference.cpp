@@ -226,15 +226,11 @@ nlohmann::ordered_json capture_difference_json(const ComparedCapture& a, const C
 
 std::string capture_difference_csv(const CaptureDifference& difference) {
   Table table = difference_rows();
-  const auto add_work = [&](const char* section, const std::vector<ComparedWork>& work) {
-    const auto seconds = [](const auto& of) { return of ? std::optional(of->seconds) : std::nullopt; };
-    for (const ComparedWork& each : work) add_row(table, section, each.name, seconds(each.a), seconds(each.b));
-  };
   add_figure_rows(table, "figures", difference.figures);
   add_figure_rows(table, "activities", difference.activities);
-  add_work("operators_s", difference.operators);
-  add_work("modules_s", difference.modules);
-  add_work("communication_s", difference.communication);
+  add_kernel_rows(table, "operators_s", difference.operators);
+  add_kernel_rows(table, "modules_s", difference.modules);
+  add_kernel_rows(table, "communication_s", difference.communication);
   add_figure_rows(table, "memory", difference.memory);
   return table.csv();
 }

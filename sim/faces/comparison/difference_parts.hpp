@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,5 +51,14 @@ Table difference_rows();
 void add_row(Table& rows, std::string section, const std::string& name, const std::optional<double>& a,
              const std::optional<double>& b);
 void add_figure_rows(Table& rows, const char* section, const std::vector<ComparedFigure>& figures);
+// Adds a row of seconds for each ComparedKernel of a list.
+template <typename Kernels>
+void add_kernel_rows(Table& rows, const char* section, const Kernels& kernels) {
+  const auto seconds = [](const std::optional<KernelSeconds>& of) {
+    return of ? std::optional(of->seconds) : std::nullopt;
+  };
+  for (const ComparedKernel& kernel : kernels)
+    add_row(rows, section, kernel.name, seconds(kernel.a), seconds(kernel.b));
+}
 
 }  // namespace mirfak

@@ -192,11 +192,6 @@ nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& 
 
 std::string difference_csv(const ResultDifference& difference) {
   Table table = difference_rows();
-  const auto add_kernels = [&](const char* section, const std::vector<ComparedKernel>& kernels) {
-    const auto seconds = [](const auto& of) { return of ? std::optional(of->seconds) : std::nullopt; };
-    for (const ComparedKernel& kernel : kernels)
-      add_row(table, section, kernel.name, seconds(kernel.a), seconds(kernel.b));
-  };
   add_figure_rows(table, "figures", difference.figures);
   add_figure_rows(table, "activities", difference.activities);
   for (const ComparedStage& stage : difference.stages) {
@@ -204,8 +199,8 @@ std::string difference_csv(const ResultDifference& difference) {
       add_row(table, fmt::format("stage {}", stage.stage), part.key, part.of(stage.a), part.of(stage.b));
     }
   }
-  add_kernels("kernels_s", difference.kernels);
-  add_kernels("communication_s", difference.communication);
+  add_kernel_rows(table, "kernels_s", difference.kernels);
+  add_kernel_rows(table, "communication_s", difference.communication);
   add_figure_rows(table, "memory", difference.memory);
   return table.csv();
 }

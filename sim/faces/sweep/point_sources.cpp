@@ -27,12 +27,12 @@ bool is_of_captures(const SweepFile& sweep) {
 }
 
 std::string capture_hash(const SweepFile& sweep, const DataFolders& folders) {
-  const PointSources sources(sweep, folders);
-  if (!sources.captures) return {};
+  if (!is_of_captures(sweep)) return {};
+  const CaptureSources sources{ScenarioSources(folders)};
   std::string hashes;
   const auto add = [&](std::uint64_t point) {
     try {
-      hashes += read_captured_scenario(sweep.document_at(point), *sources.captures).capture->hash;
+      hashes += read_captured_scenario(sweep.document_at(point), sources).capture->hash;
     } catch (const Error&) {
       hashes += "-";
     }

@@ -61,10 +61,10 @@ void Unfolding::check_size() const {
   for (const CapturedRank& rank : out_.ranks) {
     events += rank.same_as >= 0 ? original(rank).events.size() : rank.events.size();
   }
-  if (events <= kMostEvents) return;
+  if (events <= kMaxEvents) return;
   fail_input({out_.file, 0, 0},
              fmt::format("ranks that differ are executed one by one, and {} of them have {} events: at most {}",
-                         out_.ranks.size(), events, kMostEvents),
+                         out_.ranks.size(), events, kMaxEvents),
              "leave out cluster.perturbations and take nodes of one type, or capture fewer ranks");
 }
 

@@ -6,10 +6,10 @@ namespace mirfak {
 
 // Returns the capture with events of their own for all ranks that did as another did: in the same groups, or each in
 // its groups of the same families. For ranks that differ: in their GPUs, or because they are slow. Ranks that are not
-// in the capture stay absent. Error(input) for more than kMostEvents events in all, and for a rank that is in no group
+// in the capture stay absent. Error(input) for more than kMaxEvents events in all, and for a rank that is in no group
 // that corresponds to one of the other's.
 Capture with_events_of_each(const Capture& capture);
 
-inline constexpr std::size_t kMostEvents = 20'000'000;
+inline constexpr std::size_t kMaxEvents = 20'000'000;
 
 }  // namespace mirfak

@@ -108,21 +108,21 @@ double largest_that_does_not(double most, const Fits& fits) {
 // The layers are divided over the stages as suits the stages best. With so many more bytes on every device, or with so
 // large a share of every device, the layers would just fit.
 Lack Branch::least_lack(std::span<const StateChoice> choices, SharedBlocks& shared) const {
-  constexpr double kMostBytes = 1e15;
-  constexpr double kMostShare = 1e6;
+  constexpr double kMaxBytes = 1e15;
+  constexpr double kMaxShare = 1e6;
   const double platform = job_.framework.memory.platform_bytes;
   Lack out;
   for (const ClassRoom& of : rooms(choices, shared)) {
     if (layers_may_fit(of.stages, job_.model.layers, of.microbatches)) continue;
     std::vector<StageRoom> stages = of.stages;
     const auto fit = [&] { return layers_may_fit(stages, job_.model.layers, of.microbatches); };
-    out.shortage = std::max(out.shortage, largest_that_does_not(kMostBytes, [&](double more) {
+    out.shortage = std::max(out.shortage, largest_that_does_not(kMaxBytes, [&](double more) {
                               for (std::size_t i = 0; i < stages.size(); ++i) {
                                 stages[i].usable = of.stages[i].usable + more;
                               }
                               return fit();
                             }));
-    out.free = std::min(out.free, 1 - largest_that_does_not(kMostShare, [&](double share) {
+    out.free = std::min(out.free, 1 - largest_that_does_not(kMaxShare, [&](double share) {
                                     for (std::size_t i = 0; i < stages.size(); ++i) {
                                       stages[i].usable = share * of.capacities[i] - platform;
                                     }
