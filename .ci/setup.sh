@@ -10,12 +10,13 @@ packages=(
   libyaml-dev nlohmann-json3-dev rapidjson-dev zlib1g-dev libsqlite3-dev libexpat1-dev libtomlplusplus-dev libprotobuf-dev protobuf-compiler libtbb-dev libopenmpi-dev openmpi-bin coinor-libcbc-dev doctest-dev libbenchmark-dev
 )
 # clang-format is pinned, because each version formats differently; the Python package and the notebooks are tested in
-# the system's own Python; sweeps on Dask, and on a Slurm that the test starts; pages in a browser without a window.
+# the system's own Python; sweeps on Dask, and on a Slurm that the test starts; pages in a browser without a window;
+# the documentation as a site.
 packages_for_tests=(
   clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev coinor-libclp-dev
   python3 python3-dev python3-venv python3-h5py python3-pandas python3-matplotlib python3-ipykernel jupyter-nbconvert
   python3-distributed python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge debootstrap
-  chromium chromium-driver python3-selenium
+  chromium chromium-driver python3-selenium python3-sphinx python3-myst-parser furo
 )
 
 fail() {

@@ -56,6 +56,7 @@ std::vector<Block> documented_blocks() {
   for (const auto& entry : fs::recursive_directory_iterator(top / "sim")) {
     if (entry.is_directory()) files.push_back(entry.path() / "README.md");
   }
+  for (const auto& entry : fs::directory_iterator(top / "scenarios" / "tutorials")) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<Block> out;
   for (const fs::path& file : files) {

@@ -128,6 +128,13 @@ TEST_CASE("attention in 8 bits: the kernels of the same makers, where a GPU has 
   CHECK(obstacle("fp8", "hgx-h100").find("has no figures of attention in 8 bits (cudnn-fp8") != std::string::npos);
 
   Job job = job_in("mxfp8", "gb200-nvl72");
+  job.training.fp8_attention = true;
+  job.framework.fusion.attention = {};
+  const auto without = format_obstacle(job.cluster.groups().front().hardware.gpu, job);
+  REQUIRE(without.has_value());
+  CHECK(without->message == "framework " + job.framework.name + " has no fused attention, which computes in 8 bits");
+
+  job.training.fp8_attention = false;
   job.framework.fusion.attention = {"cudnn@blackwell", "flash-2"};
   CHECK(job.attention_kernels() == job.framework.fusion.attention);
   job.training.fp8_attention = true;

@@ -120,6 +120,29 @@ TEST_CASE("FSDP keeps what it gathers in stage 2, and the root unit in stage 3")
   CHECK(sent(3).first == doctest::Approx(3 * parts.first + 2 * parts.second));
 }
 
+TEST_CASE("FSDP2 casts the shards that an optimizer steps, and copies gathered parameters where ranks share them") {
+  const auto copied = [](const Job& job) {
+    const Lowered lowered(job);
+    const StagePlan& plan = lowered.plans[0];
+    const std::vector<PassPart> parts = split_pass(lowered.job, plan.chunks.front(), Pass::Kind::forward);
+    double bytes = 0;
+    for (const BodyStep& step : replica_copies(lowered.job, plan.costs, parts.at(1)).steps) bytes += step.bytes;
+    return std::pair(bytes / parts.at(1).gathers.total(), bytes);
+  };
+  Job job = job_of({"torchtitan", 1, 1, 16, 3, 0, false});
+  CHECK(copied(job).first == doctest::Approx(10.0 / 16 + 4));  // a cast and a copy of a 16th, a copy of all
+  job.strategy.data = 1;
+  CHECK(copied(job).first == doctest::Approx(10));  // the only rank gathers into what kernels read
+  job.training.precision = "fp32";
+  CHECK(copied(job).second == 0);
+
+  job = job_of({"torchtitan", 1, 1, 16, 3, 0, false});
+  job.training.adapters = {16, 0, true, true, true, true};
+  const double adapters = copied(job).first;
+  CHECK(adapters > 4);
+  CHECK(adapters < 4.1);  // frozen shards have the precision of the passes
+}
+
 TEST_CASE("a framework that releases what is not used again soon gathers it a third time to recompute") {
   Job job = job_of({"deepspeed", 1, 1, 16, 3, 0, false});
   const double kept = bytes_on(Lowered(job).program(), StreamKind::data);

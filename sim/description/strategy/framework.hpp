@@ -111,6 +111,7 @@ struct ShardingHabits {
   bool host_waits_for_gathers = false;
   bool gather_waits_for_pass = false;
   bool broadcast_parameters = false;
+  double gather_cast_bytes = 0;
   double gather_copy_bytes = 0;
   double reduce_copy_bytes = 0;
   double reduce_cast_bytes = 0;

@@ -260,6 +260,11 @@ std::vector<FrameworkOption> sharding_traffic() {
             at<group, &Habits::gather_waits_for_pass>),
       truth("reduction_blocks", "a block's passes go on when its gradients are reduced",
             at<group, &Habits::reduction_blocks>),
+      bytes(
+          "gather_cast_bytes",
+          "moved per parameter of a rank's fp32 shard in front of a gather in another precision: the cast, and a copy "
+          "into the gathered buffer",
+          at<group, &Habits::gather_cast_bytes>),
       bytes("gather_copy_bytes", "moved per parameter after a gather, into parameter tensors",
             at<group, &Habits::gather_copy_bytes>),
       bytes("reduce_copy_bytes", "... in front of a reduction, into the reduced buffer, with scaling",

@@ -279,6 +279,16 @@ bool says(const CsvTable& table, const RunMapping& mapping, const std::string& n
   });
 }
 
+[[noreturn]] void fail_without_column(const CsvTable& table, const std::vector<std::string>& alternatives) {
+  std::string hint = fmt::format("it has {}", excerpt(fmt::format("{}", fmt::join(table.header(), ", ")), 200));
+  for (const std::string& name : alternatives) {
+    const std::string close = nearest(name, table.header());
+    if (!close.empty()) hint = fmt::format("is '{}' meant for {}?", close, name);
+  }
+  fail_input({table.name(), 1, 1}, fmt::format("the table has none of the columns {}", fmt::join(alternatives, ", ")),
+             hint);
+}
+
 }  // namespace
 
 void check_header(const CsvTable& table, const RunMapping& mapping) {
@@ -288,7 +298,7 @@ void check_header(const CsvTable& table, const RunMapping& mapping) {
     if (of_scenarios && !measured) continue;
     const bool any = std::any_of(alternatives.begin(), alternatives.end(),
                                  [&](const std::string& name) { return says(table, mapping, name); });
-    if (!any) table.require(alternatives.front());
+    if (!any) fail_without_column(table, alternatives);
   }
   for (const std::string& name : table.header()) {
     if (mapping.find(name) != nullptr || is_run_key(name)) continue;

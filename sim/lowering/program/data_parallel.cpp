@@ -89,6 +89,10 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
   return out;
 }
 
+bool keeps_masters_alone(const Job& job) {
+  return job.framework.sharding.master_is_parameter && bytes_per_element(job.precision()) < kMasterBytes;
+}
+
 double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies) {
   const ZeroStage zero = zero_of(job);
   const StateSharding shared = state_sharding(job.strategy, zero);

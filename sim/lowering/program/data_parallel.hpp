@@ -38,6 +38,12 @@ DataParallelPlan data_parallel_plan(const Job& job);
 // True if a framework gathers parameters in every pass at this stage of ZeRO, provided that there are replicas.
 bool gathers_in_passes(const Framework& framework, int zero);
 
+inline constexpr double kMasterBytes = 4;  // per element of the fp32 parameters that an optimizer steps
+
+// True if parameters are kept in fp32 alone, and cast for the passes; else the optimizer's fp32 copy, if there is one,
+// is kept besides the parameters of the passes.
+bool keeps_masters_alone(const Job& job);
+
 // Groups of the replicas of a rank. Consecutive replicas that share one sharded copy form a group `shard`; replicas
 // that hold the same shard form a group `across`. Only some of the replicas hold the same experts; the state of these
 // experts is sharded over all replicas that hold them.

@@ -46,8 +46,11 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
       all.shared += chunk.frozen_of(last);
     }
     if (root && block == last) trained = all = {};
-    PassPart part{i, i + 1, {}, {}};
-    if (gathers && !kept) part.gathers = all;
+    PassPart part{i, i + 1, {}, {}, {}};
+    if (gathers && !kept) {
+      part.gathers = all;
+      part.casts = trained;
+    }
     if (makes_weight_gradient(kind)) part.reduces = trained;
     if (!forward && gathers && layer) part.gathers.shared += gathered_again(job, all.total());
     parts.push_back(part);
@@ -69,15 +72,21 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
     if (held.total() < full && i + 1 < chunk.blocks()) continue;
     (forward ? part.gathers : part.reduces) = held;
     parts.push_back(part);
-    part = {i + 1, i + 1, {}, {}};
+    part = {i + 1, i + 1, {}, {}, {}};
     held = {};
   }
   if (!forward) return parts;
   std::reverse(parts.begin(), parts.end());
   for (PassPart& bucket : parts) {
-    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}};
+    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}, {}};
   }
   return parts;
+}
+
+// Bytes that the casts of a rank's shards move in front of a gather.
+double cast_bytes(const Job& job, const HeldParameters& held) {
+  const double bytes = job.framework.sharding.gather_cast_bytes;
+  return bytes > 0 && keeps_masters_alone(job) ? shard_of(job, held, &StateSharding::parameters) * bytes : 0;
 }
 
 }  // namespace
@@ -85,15 +94,18 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part) {
   const ShardingHabits& habits = job.framework.sharding;
   const bool casts = gradient_bytes(job) != bytes_per_element(job.precision());
-  const double before = part.reduces.total() * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
-  const double behind = part.gathers.total() * habits.gather_copy_bytes;
+  const double reduced = part.reduces.total() * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
+  // The only rank of a group gathers into the tensors that the kernels read.
+  const double gathered = job.strategy.replicas() > 1 ? part.gathers.total() * habits.gather_copy_bytes : 0;
   Body body;
   if (!data_parallel_plan(job).gathers_in_passes()) return body;
   const auto copy = [&](const char* name, double bytes) {
     body.steps.push_back(kernel_step(name, costs.kernels, costs.kernels.price_memory_bound(bytes)));
   };
-  if (behind > 0) copy("copy gathered parameters", behind);
-  if (before > 0) copy("copy gradients", before);
+  const double cast = cast_bytes(job, part.casts);
+  if (cast > 0) copy("cast shards of parameters", cast);
+  if (gathered > 0) copy("copy gathered parameters", gathered);
+  if (reduced > 0) copy("copy gradients", reduced);
   return body;
 }
 

@@ -15,6 +15,7 @@ struct PassPart {
   int first = 0;
   int last = 0;
   HeldParameters gathers;
+  HeldParameters casts;  // gathered parameters that an optimizer steps: their shards have its precision
   HeldParameters reduces;
 };
 
@@ -22,8 +23,8 @@ struct PassPart {
 // collectives cut it. A backward pass that reduces in buckets only after its last microbatch is cut here as well.
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind);
 
-// The kernels that a framework runs around the collectives of a part: copies of gathered parameters, copies of
-// gradients into the buffer that is reduced, scaling, casts. Empty if the framework has none.
+// The kernels that a framework runs around the collectives of a part: casts of shards, copies of gathered parameters,
+// copies of gradients into the buffer that is reduced, scaling, casts. Empty if the framework has none.
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part);
 
 // Seconds that kernels lose. While a collective of `beside_s` seconds holds a share of the multiprocessors, kernels of

@@ -57,6 +57,9 @@ std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job
                                    job.training.precision};
   }
   const std::vector<std::string> kernels = job.attention_kernels();
+  if (kernels.empty()) {
+    return FormatObstacle{key, "framework " + job.framework.name + " has no fused attention, which computes in 8 bits"};
+  }
   const AttentionChoice choice = attention_choice(gpu, kernels);
   if (choice.fit != nullptr && choice.fit->in_8_bits) return std::nullopt;
   return FormatObstacle{

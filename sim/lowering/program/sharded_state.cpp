@@ -11,8 +11,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kMasterBytes = 4;
-
 // Parameters that are whole in all passes of the chunk. For frameworks that gather block by block: parameters that stay
 // whole until the backward pass is over. For other frameworks: whole layers, two at once; or, if single parameters are
 // gathered and released, those that are used again soon and the one in use (DeepSpeed: stage3_max_live_parameters).
@@ -56,8 +54,7 @@ double in_flight(const Job& job, const StageContents& stage) {
 
 // Bytes per element of a gradient, as it is held between passes.
 double gradient_width(const Job& job) {
-  const bool master = job.framework.sharding.master_is_parameter && bytes_per_element(job.precision()) < kMasterBytes;
-  return master && data_parallel_plan(job).gathers_in_passes() ? kMasterBytes : gradient_bytes(job);
+  return keeps_masters_alone(job) && data_parallel_plan(job).gathers_in_passes() ? kMasterBytes : gradient_bytes(job);
 }
 
 }  // namespace
@@ -74,7 +71,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const double stepped = shard_of(job, held);
   const double width = bytes_per_element(job.precision());
   const double narrow = stage.parameters.gathered_bytes_per_element;
-  const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
+  const bool master = keeps_masters_alone(job);
   MemoryUse use;
   const double offloaded = job.strategy.offload_optimizer;
   const double state = optimizer_bytes(job, stage.parameters);
