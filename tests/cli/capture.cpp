@@ -67,6 +67,23 @@ TEST_CASE("a timeline and an explanation of a capture; another GPU, a lower cloc
                        "scenarios/capture/attention.capture")) > full);
 }
 
+TEST_CASE("a page of a capture,") {
+  const ScratchFolder folder;
+  const std::string page = (folder.path() / "step.html").string();
+  const Finished written = simulated({"--report", page});
+  REQUIRE(written.status == 0);
+  CHECK(written.out == simulated({}).out);
+  const std::string text = read_text(page);
+  for (const char* part :
+       {"Operators of rank", "all_gather_into_tensor", "\"kind\":\"capture\"", "\"label\":\"rank 1\""}) {
+    CAPTURE(part);
+    CHECK(has(text, part));
+  }
+  const Finished crossed = simulated({"--report", page}, "scenarios/capture/deadlock.capture");
+  CHECK(crossed.status == 2);
+  CHECK(read_text(page) == text);
+}
+
 TEST_CASE("a scenario that names a capture says what its short form says") {
   const ScratchFolder folder;
   const std::string named = (folder.path() / "job.yaml").string();

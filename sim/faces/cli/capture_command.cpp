@@ -1,8 +1,10 @@
 #include "cli/capture_command.hpp"
 
+#include "base/staged_file.hpp"
 #include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
 #include "cli/json_output.hpp"
+#include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "trace/timeline_json.hpp"
 
@@ -24,11 +26,14 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   for (std::string& note : notes_on_keys(scenario, captures, result)) result.notes.push_back(std::move(note));
   result.notes.insert(result.notes.end(), asserted.notes.begin(), asserted.notes.end());
   CommandOutput output;
+  const nlohmann::ordered_json json = capture_json(*simulation.capture, pricing, result, surroundings.seconds_so_far());
+  if (!options.report.empty()) {
+    const std::string text = capture_text(*simulation.capture, pricing, result, false);
+    write_text_file(options.report, page_of(capture_page_data(scenario, pricing, simulation, json, text)));
+  }
   if (options.format == OutputFormat::text) {
     output.text = capture_text(*simulation.capture, pricing, result, options.explain);
   } else {
-    const nlohmann::ordered_json json =
-        capture_json(*simulation.capture, pricing, result, surroundings.seconds_so_far());
     output.text = options.format == OutputFormat::csv ? csv_of_json(json["operators"]) : printed_json(json);
   }
   if (!result.fits) {

@@ -13,6 +13,7 @@ namespace mirfak {
 struct CaptureOptions {
   OutputFormat format = OutputFormat::text;
   std::string timeline;
+  std::string report;
   bool explain = false;
 };
 

@@ -240,7 +240,6 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
       {!options.trace.empty(), "--trace"},
       {!options.links.empty(), "--links"},
       {!options.memory_snapshot.empty(), "--memory-snapshot"},
-      {!options.report.empty(), "--report"},
       {!options.chakra.empty(), "--chakra"},
       {!options.chakra_ranks.empty(), "--chakra-ranks"},
       {options.samples.has_value(), "--samples"},
@@ -254,7 +253,7 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
     fail_input({}, fmt::format("{} is of models and strategies, and {} is of a capture", name, options.scenario),
                "leave it out");
   }
-  return {format, options.timeline, options.explain};
+  return {format, options.timeline, options.report, options.explain};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
