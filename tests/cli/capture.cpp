@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,29 @@ TEST_CASE("a page of a capture,") {
   const Finished crossed = simulated({"--report", page}, "scenarios/capture/deadlock.capture");
   CHECK(crossed.status == 2);
   CHECK(read_text(page) == text);
+}
+
+TEST_CASE("a trace of a capture is compared with a recording by classes of kernels") {
+  const ScratchFolder folder;
+  const std::string trace = (folder.path() / "step.h5").string();
+  REQUIRE(simulated({"--trace", trace}, "scenarios/capture/attention.capture").status == 0);
+  folder.write("t.json",
+               R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "nvjet_tst_128x256", "ts": 1, "dur": 40},)"
+               R"({"ph": "X", "cat": "kernel", "name": "flash_fwd_kernel", "ts": 50, "dur": 9}]})");
+  const std::string recording = (folder.path() / "t.json").string();
+  const Finished compared = run({"validate", trace, recording, "--format", "json"});
+  REQUIRE(compared.status == 0);
+  const nlohmann::json out = nlohmann::json::parse(compared.out);
+  std::map<std::string, nlohmann::json> classes;
+  for (const nlohmann::json& row : out["classes"]) classes[row["name"]] = row;
+  REQUIRE(classes.contains("gemm"));
+  CHECK(classes["gemm"]["measured"] == doctest::Approx(40e-6));
+  CHECK(classes["gemm"]["predicted"].get<double>() > 0);
+  CHECK(classes["attention"]["predicted"].get<double>() > 0);
+  for (const auto& [name, row] : classes) CHECK_MESSAGE(!has(name, "aten::"), name);
+  const Finished twice = run({"validate", trace, trace});
+  CHECK(twice.status == 2);
+  CHECK(has(twice.err, "was not measured"));
 }
 
 TEST_CASE("a scenario that names a capture says what its short form says") {

@@ -3,6 +3,7 @@
 #include "base/staged_file.hpp"
 #include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
+#include "capture/captured_trace.hpp"
 #include "cli/json_output.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
@@ -22,6 +23,7 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   if (!options.timeline.empty()) {
     write_timeline_json(options.timeline, simulation.executed.joined.program, simulation.executed.timeline);
   }
+  if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   const AssertionResult asserted = check_assertions(scenario, result);
   for (std::string& note : notes_on_keys(scenario, captures, result)) result.notes.push_back(std::move(note));
   result.notes.insert(result.notes.end(), asserted.notes.begin(), asserted.notes.end());

@@ -12,6 +12,7 @@ namespace mirfak {
 // Options of `mirfak simulate` that captures have, too.
 struct CaptureOptions {
   OutputFormat format = OutputFormat::text;
+  std::string trace;
   std::string timeline;
   std::string report;
   bool explain = false;

@@ -235,17 +235,11 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
 // Refuses options that mean nothing for a capture.
 CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format) {
   const std::pair<bool, const char*> others[] = {
-      {options.detail != "passes", "--detail"},
-      {options.unfolded, "--unfolded"},
-      {!options.trace.empty(), "--trace"},
-      {!options.links.empty(), "--links"},
-      {!options.memory_snapshot.empty(), "--memory-snapshot"},
-      {!options.chakra.empty(), "--chakra"},
-      {!options.chakra_ranks.empty(), "--chakra-ranks"},
-      {options.samples.has_value(), "--samples"},
-      {options.seed.has_value(), "--seed"},
-      {options.sensitivity, "--sensitivity"},
-      {options.factor.has_value(), "--factor"},
+      {options.detail != "passes", "--detail"},   {options.unfolded, "--unfolded"},
+      {!options.links.empty(), "--links"},        {!options.memory_snapshot.empty(), "--memory-snapshot"},
+      {!options.chakra.empty(), "--chakra"},      {!options.chakra_ranks.empty(), "--chakra-ranks"},
+      {options.samples.has_value(), "--samples"}, {options.seed.has_value(), "--seed"},
+      {options.sensitivity, "--sensitivity"},     {options.factor.has_value(), "--factor"},
       {options.emit.given(), "--emit"},
   };
   for (const auto& [given, name] : others) {
@@ -253,7 +247,7 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
     fail_input({}, fmt::format("{} is of models and strategies, and {} is of a capture", name, options.scenario),
                "leave it out");
   }
-  return {format, options.timeline, options.report, options.explain};
+  return {format, options.trace, options.timeline, options.report, options.explain};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
