@@ -108,6 +108,34 @@ TEST_CASE("a trace of a capture is compared with a recording by classes of kerne
   CHECK(has(twice.err, "was not measured"));
 }
 
+TEST_CASE("draws of a capture's perturbations, and what more of each resource gains") {
+  const ScratchFolder folder;
+  const std::string named = (folder.path() / "job.yaml").string();
+  folder.write("job.yaml", "capture: " + kCapture +
+                               "\ncluster: {nodes: [{type: hgx-h100, count: 1}], perturbations: {jitter: {compute: "
+                               "{lognormal: {sigma: 0.1}}, host: {lognormal: {sigma: 0.1}}}}}\n");
+  const Finished drawn = run({"simulate", named, "--samples", "50", "--format", "json"});
+  REQUIRE(drawn.status == 0);
+  const nlohmann::json spread = nlohmann::json::parse(drawn.out)["spread"];
+  CHECK(spread["samples"] == 50);
+  CHECK(spread["p50"]["value_s"] <= spread["p95"]["value_s"]);
+  CHECK(spread["deviation_s"].get<double>() > 0);
+  CHECK_FALSE(spread["ranks"][0].contains("stage"));
+  CHECK(has(run({"simulate", named, "--samples", "50"}).out, "Spread of 50 iterations"));
+  CHECK(has(run({"simulate", named}).out, "its distributions are left out: --samples draws them"));
+  const Finished nothing = simulated({"--samples", "3"});
+  CHECK(nothing.status == 3);
+  CHECK(has(nothing.err, "cluster.perturbations draws nothing"));
+  const Finished gains =
+      simulated({"--sensitivity", "--factor", "2", "--format", "json"}, "scenarios/capture/attention.capture");
+  REQUIRE(gains.status == 0);
+  const nlohmann::json more = nlohmann::json::parse(gains.out)["sensitivity"];
+  CHECK(more["factor"] == 2);
+  CHECK(more["resources"][0]["gained_s"].get<double>() > 0);
+  const Finished table = simulated({"--sensitivity", "--format", "csv"});
+  CHECK(has(table.out, "host speed of hgx-h100"));
+}
+
 TEST_CASE("a scenario that names a capture says what its short form says") {
   const ScratchFolder folder;
   const std::string named = (folder.path() / "job.yaml").string();
@@ -209,8 +237,10 @@ TEST_CASE("a captured program on each of several options") {
 
 TEST_CASE("what makes no sense for a capture is refused") {
   CHECK(has(run({"simulate", kCapture}).err, "give --nodes TYPE:COUNT"));
-  CHECK(has(simulated({"--samples", "3"}).err,
-            "--samples is of models and strategies, and scenarios/capture/fsdp.capture is of a capture"));
+  CHECK(
+      has(simulated({"--links", "l.svg"}).err,
+          "--links means nothing for scenarios/capture/fsdp.capture, which is of a capture: communication of captures "
+          "has the links for itself"));
   CHECK(has(simulated({"--env", "A=1"}).err, "--env is of launch files"));
   CHECK(
       has(simulated({"--set", "training.precision=fp8"}).err,

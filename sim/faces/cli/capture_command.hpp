@@ -4,7 +4,9 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "scenario/scenario_sources.hpp"
+#include "simulation/spread.hpp"
 
+#include <optional>
 #include <string>
 
 namespace mirfak {
@@ -16,6 +18,8 @@ struct CaptureOptions {
   std::string timeline;
   std::string report;
   bool explain = false;
+  std::optional<SpreadOptions> sampling;  // --samples
+  std::optional<double> factor;           // --sensitivity
 };
 
 // Executes a scenario of a capture, and prints where its time and memory go. Status 3 for a program that does not fit
