@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,74 @@ TEST_CASE("a timeline and an explanation of a capture; another GPU, a lower cloc
   const double full = time(simulated({"--format", "json"}, "scenarios/capture/attention.capture"));
   CHECK(time(simulated({"--format", "json", "--set", "cluster.nodes[0].clock_mhz=990"},
                        "scenarios/capture/attention.capture")) > full);
+}
+
+TEST_CASE("a page of a capture,") {
+  const ScratchFolder folder;
+  const std::string page = (folder.path() / "step.html").string();
+  const Finished written = simulated({"--report", page});
+  REQUIRE(written.status == 0);
+  CHECK(written.out == simulated({}).out);
+  const std::string text = read_text(page);
+  for (const char* part :
+       {"Operators of rank", "all_gather_into_tensor", "\"kind\":\"capture\"", "\"label\":\"rank 1\""}) {
+    CAPTURE(part);
+    CHECK(has(text, part));
+  }
+  const Finished crossed = simulated({"--report", page}, "scenarios/capture/deadlock.capture");
+  CHECK(crossed.status == 2);
+  CHECK(read_text(page) == text);
+}
+
+TEST_CASE("a trace of a capture is compared with a recording by classes of kernels") {
+  const ScratchFolder folder;
+  const std::string trace = (folder.path() / "step.h5").string();
+  REQUIRE(simulated({"--trace", trace}, "scenarios/capture/attention.capture").status == 0);
+  folder.write("t.json",
+               R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "nvjet_tst_128x256", "ts": 1, "dur": 40},)"
+               R"({"ph": "X", "cat": "kernel", "name": "flash_fwd_kernel", "ts": 50, "dur": 9}]})");
+  const std::string recording = (folder.path() / "t.json").string();
+  const Finished compared = run({"validate", trace, recording, "--format", "json"});
+  REQUIRE(compared.status == 0);
+  const nlohmann::json out = nlohmann::json::parse(compared.out);
+  std::map<std::string, nlohmann::json> classes;
+  for (const nlohmann::json& row : out["classes"]) classes[row["name"]] = row;
+  REQUIRE(classes.contains("gemm"));
+  CHECK(classes["gemm"]["measured"] == doctest::Approx(40e-6));
+  CHECK(classes["gemm"]["predicted"].get<double>() > 0);
+  CHECK(classes["attention"]["predicted"].get<double>() > 0);
+  for (const auto& [name, row] : classes) CHECK_MESSAGE(!has(name, "aten::"), name);
+  const Finished twice = run({"validate", trace, trace});
+  CHECK(twice.status == 2);
+  CHECK(has(twice.err, "was not measured"));
+}
+
+TEST_CASE("draws of a capture's perturbations, and what more of each resource gains") {
+  const ScratchFolder folder;
+  const std::string named = (folder.path() / "job.yaml").string();
+  folder.write("job.yaml", "capture: " + kCapture +
+                               "\ncluster: {nodes: [{type: hgx-h100, count: 1}], perturbations: {jitter: {compute: "
+                               "{lognormal: {sigma: 0.1}}, host: {lognormal: {sigma: 0.1}}}}}\n");
+  const Finished drawn = run({"simulate", named, "--samples", "50", "--format", "json"});
+  REQUIRE(drawn.status == 0);
+  const nlohmann::json spread = nlohmann::json::parse(drawn.out)["spread"];
+  CHECK(spread["samples"] == 50);
+  CHECK(spread["p50"]["value_s"] <= spread["p95"]["value_s"]);
+  CHECK(spread["deviation_s"].get<double>() > 0);
+  CHECK_FALSE(spread["ranks"][0].contains("stage"));
+  CHECK(has(run({"simulate", named, "--samples", "50"}).out, "Spread of 50 iterations"));
+  CHECK(has(run({"simulate", named}).out, "its distributions are left out: --samples draws them"));
+  const Finished nothing = simulated({"--samples", "3"});
+  CHECK(nothing.status == 3);
+  CHECK(has(nothing.err, "cluster.perturbations draws nothing"));
+  const Finished gains =
+      simulated({"--sensitivity", "--factor", "2", "--format", "json"}, "scenarios/capture/attention.capture");
+  REQUIRE(gains.status == 0);
+  const nlohmann::json more = nlohmann::json::parse(gains.out)["sensitivity"];
+  CHECK(more["factor"] == 2);
+  CHECK(more["resources"][0]["gained_s"].get<double>() > 0);
+  const Finished table = simulated({"--sensitivity", "--format", "csv"});
+  CHECK(has(table.out, "host speed of hgx-h100"));
 }
 
 TEST_CASE("a scenario that names a capture says what its short form says") {
@@ -168,8 +237,10 @@ TEST_CASE("a captured program on each of several options") {
 
 TEST_CASE("what makes no sense for a capture is refused") {
   CHECK(has(run({"simulate", kCapture}).err, "give --nodes TYPE:COUNT"));
-  CHECK(has(simulated({"--samples", "3"}).err,
-            "--samples is of models and strategies, and scenarios/capture/fsdp.capture is of a capture"));
+  CHECK(
+      has(simulated({"--links", "l.svg"}).err,
+          "--links means nothing for scenarios/capture/fsdp.capture, which is of a capture: communication of captures "
+          "has the links for itself"));
   CHECK(has(simulated({"--env", "A=1"}).err, "--env is of launch files"));
   CHECK(
       has(simulated({"--set", "training.precision=fp8"}).err,

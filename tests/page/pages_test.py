@@ -27,6 +27,7 @@ strategy: {tensor: 2, pipeline: 4}
 """
 HEADINGS = {
     "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "What more would gain", "All figures", "How every cost comes about", "The scenario"],
+    "capture": ["Where the time goes", "Timeline of the ranks", "Memory by rank", "Operators by time", "Modules by time", "All figures", "How every cost comes about", "The scenario"],
     "search": ["Strategies", "One by one", "How the search went", "What was searched"],
     "plan": ["Stages of the plan", "Plans by the engine", "One by one", "The planner's work", "What was planned"],
     "jobs": ["Iterations with the others running", "Links of the network", "Job by job", "What the network adds, and whose traffic slows whose", "The scenario"],
@@ -54,6 +55,7 @@ def make_pages(folder):
     (folder / "sweep.yaml").write_text("scenario: job.yaml\naxes:\n  - grid: {strategy.micro_batch: [1, 2, 4], strategy.recompute: [none, full]}\n")
     (folder / "job.yaml").write_text(JOB)
     mirfak(folder, "simulate", hostile, "--sensitivity", "--report", "simulate.html")
+    mirfak(folder, "simulate", "scenarios/capture/fsdp.capture", "--nodes", "hgx-h100:1", "--report", "capture.html")
     mirfak(folder, "search", "scenarios/search-llama2-70b-h100.yaml", "--top", "4", "--report", "search.html")
     mirfak(folder, "sweep", "sweep.yaml", "--out", "r.h5", "--report", "sweep.html")
     mirfak(folder, "search", "job.yaml", "--set", "strategy={}", "--planner", "alpa", "--report", "plan.html")
@@ -192,8 +194,8 @@ def held_data(driver):
     return json.loads(driver.execute_script("return document.getElementById('mirfak-data').textContent"))
 
 
-def check_figures(driver):
-    """Every single figure of the JSON is in the table, in full, and as the text report shows it."""
+def check_all_figures(driver, in_text):
+    """Every single figure of the JSON is in the table, in full, and those of `in_text` as the text report shows them."""
     data = held_data(driver)
     cells = driver.execute_script("""
       const table = [...document.querySelectorAll('caption')].find(of => of.textContent === 'Every figure of the iteration').parentNode;
@@ -206,11 +208,18 @@ def check_figures(driver):
             assert shown == "not known" and full == "", key
         elif isinstance(value, bool):
             assert full == str(value).lower(), key
+        elif isinstance(value, str):
+            assert full == value, key
         else:
             assert float(full) == float(value), (key, full, value)
     report = driver.execute_script("return document.querySelector('noscript').textContent")
-    for key in ("iteration_time_s", "energy_j", "tokens_per_s", "cost_usd_per_iteration", "tflops_per_gpu"):
+    for key in in_text:
         assert cells[key][0] in report, (key, cells[key], report)
+    return cells
+
+
+def check_figures(driver):
+    cells = check_all_figures(driver, ("iteration_time_s", "energy_j", "tokens_per_s", "cost_usd_per_iteration", "tflops_per_gpu"))
     drawn = driver.execute_script("return document.querySelectorAll('svg.grab rect.forward').length")
     assert drawn > 0
     assert HOSTILE.replace("/", "\u2044") in driver.find_element(By.CSS_SELECTOR, ".facts").text
@@ -219,6 +228,21 @@ def check_figures(driver):
     assert "GEMM" in why.text and cells["iteration_time_s"][0] in why.text, why.text
     why.find_element(By.CSS_SELECTOR, "button.link").click()
     assert driver.switch_to.active_element.find_element(By.XPATH, "..").get_attribute("open") is not None
+
+
+def check_capture(driver):
+    """Figures, operators with their modules, and a timeline that says which module a box is of."""
+    check_all_figures(driver, ("iteration_time_s", "energy_j", "cost_usd_per_iteration", "hardware_tflops_per_gpu"))
+    data = held_data(driver)
+    rows = driver.find_elements(By.XPATH, "//h2[text()='Operators by time']/..//tbody/tr")
+    assert len(rows) == len(data["result"]["operators"])
+    assert rows[0].text.startswith(data["result"]["operators"][0]["name"]), rows[0].text
+    wait_for_drawings(driver)
+    driver.execute_script("arguments[0].focus()", driver.find_element(By.CSS_SELECTOR, ".timeline svg"))
+    driver.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    told = driver.find_element(By.CSS_SELECTOR, ".timeline .told").text
+    first = data["timeline"]["rows"][0]["lanes"][0][0]
+    assert told.startswith("rank 0: " + data["timeline"]["names"][first[0]]["text"]), told
 
 
 def check_timeline(driver):
@@ -351,7 +375,7 @@ def check_pages(folder):
             {"simulate": lambda of: (check_figures(of), check_timeline(of), check_formats(of)), "sweep": check_choices,
              "search": lambda of: (check_plot(of), check_reasons(of, "One by one", held_data(of)["result"]["strategies"][0]["iteration_time_s"])),
              "plan": check_plan, "jobs": lambda of: check_reasons(of, "Job by job", held_data(of)["result"]["jobs"][0]["mean_s"]),
-             "traces": check_traces, "train": check_training}.get(kind, lambda of: None)(driver)
+             "capture": check_capture, "traces": check_traces, "train": check_training}.get(kind, lambda of: None)(driver)
             check_sorting(driver, kind)
             check_looks(driver, kind)
             check_print(driver, kind)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -199,27 +200,22 @@ Cluster with_more(const Cluster& cluster, const HardwareResource& resource, doub
   return Cluster(std::move(nodes), std::move(fabric), cluster.perturbations(), cluster.facility());
 }
 
-Sensitivity sensitivity(const Simulation& simulation, double factor, const LoweringOptions& options) {
+Sensitivity sensitivity_on(const Cluster& cluster, double seconds, double factor,
+                           const std::function<IterationOnMore(const Cluster&)>& on) {
   Sensitivity out;
   out.factor = factor;
-  out.iteration_time_s = simulation.result.iteration_time_s;
-  out.notes = left_out_resources(simulation.job.cluster);
-  const std::vector<HardwareResource> resources = hardware_resources(simulation.job.cluster);
+  out.iteration_time_s = seconds;
+  out.notes = left_out_resources(cluster);
+  const std::vector<HardwareResource> resources = hardware_resources(cluster);
   out.gains.resize(resources.size());
   std::vector<std::string> reasons(resources.size());
   parallel_for(resources.size(), [&](std::size_t i) {
-    Job job = simulation.job;
-    job.cluster = with_more(job.cluster, resources[i], factor);
-    const Simulation more = simulate(std::move(job), options);
-    const double seconds = more.result.iteration_time_s;
-    const double elasticity = factor == 1 ? 0 : std::log(out.iteration_time_s / seconds) / std::log(factor);
-    out.gains[i] = {resources[i], seconds, out.iteration_time_s - seconds, elasticity};
-    const bool better = factor > 1;
-    const bool longer = (better ? seconds - out.iteration_time_s : out.iteration_time_s - seconds) >
-                        kRoundingOfTasks * out.iteration_time_s;
+    const IterationOnMore more = on(with_more(cluster, resources[i], factor));
+    const double elasticity = factor == 1 ? 0 : std::log(seconds / more.seconds) / std::log(factor);
+    out.gains[i] = {resources[i], more.seconds, seconds - more.seconds, elasticity};
+    const bool longer = (factor > 1 ? more.seconds - seconds : seconds - more.seconds) > kRoundingOfTasks * seconds;
     if (longer) {
-      reasons[i] = fmt::format("better {} makes the iteration longer: {}", resources[i].title,
-                               better ? why_longer(simulation, more) : why_longer(more, simulation));
+      reasons[i] = fmt::format("better {} makes the iteration longer: {}", resources[i].title, more.why());
     }
   });
   for (std::string& reason : reasons) {
@@ -228,6 +224,18 @@ Sensitivity sensitivity(const Simulation& simulation, double factor, const Lower
   std::stable_sort(out.gains.begin(), out.gains.end(),
                    [](const ResourceGain& a, const ResourceGain& b) { return a.gained_s > b.gained_s; });
   return out;
+}
+
+Sensitivity sensitivity(const Simulation& simulation, double factor, const LoweringOptions& options) {
+  return sensitivity_on(
+      simulation.job.cluster, simulation.result.iteration_time_s, factor, [&](const Cluster& cluster) {
+        Job job = simulation.job;
+        job.cluster = cluster;
+        const auto more = std::make_shared<const Simulation>(simulate(std::move(job), options));
+        return IterationOnMore{more->result.iteration_time_s, [&simulation, more, factor] {
+                                 return factor > 1 ? why_longer(simulation, *more) : why_longer(*more, simulation);
+                               }};
+      });
 }
 
 }  // namespace mirfak

@@ -2,6 +2,7 @@
 
 #include "simulation/iteration.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,18 @@ struct Sensitivity {
   std::vector<ResourceGain> gains;  // largest gain first
   std::vector<std::string> notes;   // resources that are left out and better ones that lengthen the iteration, and why
 };
+
+// An iteration on a cluster that has more of a resource.
+struct IterationOnMore {
+  double seconds = 0;
+  // Reason why more of it makes the iteration longer, or less of it shorter; asked for in such cases only.
+  std::function<std::string()> why;
+};
+
+// Executes an iteration of `seconds` on `cluster` again with more of each resource, on all cores. `on` must be usable
+// from many threads. `factor` must be above 0; at 1 nothing changes, and elasticities are 0.
+Sensitivity sensitivity_on(const Cluster& cluster, double seconds, double factor,
+                           const std::function<IterationOnMore(const Cluster&)>& on);
 
 // Simulates the job anew for each resource, on all cores. `factor` must be above 0; at 1 nothing changes, and
 // elasticities are 0.

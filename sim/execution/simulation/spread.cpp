@@ -30,40 +30,24 @@ LoweredJob lowered_with_links(const Job& job, const ShardedBlocks& blocks, std::
   return out;
 }
 
-// Data that all samples share.
-struct Subject {
-  explicit Subject(const Job& job)
-      : blocks(shard_blocks(job)),
-        plans(plan_stages(job, blocks)),
-        lowered(lowered_with_links(job, blocks, plans)),
-        program(lowered.program),
-        sampled(program, job.cluster, sampled_experts(job, blocks, plans),
-                FoldedPassTimes(plans, std::move(lowered.passes))) {
-    before_on_stream.assign(program.size(), kNoTask);
-    std::vector<TaskId> last(program.streams.size(), kNoTask);
-    for (TaskId task = 0; task < program.size(); ++task) {
-      before_on_stream[task] = std::exchange(last[program.stream[task]], task);
-    }
-    for (const ProgramRank& rank : program.ranks) {
-      waiting_w.push_back(plans[rank.plan].costs.hardware->hardware.gpu.blocked_w.value);
-    }
-  }
-
-  ShardedBlocks blocks;
-  std::vector<StagePlan> plans;
-  LoweredJob lowered;
-  Program& program;
-  SampledProgram sampled;
-  std::vector<TaskId> before_on_stream;
-  std::vector<double> waiting_w;  // by index into Program::ranks
-};
+// Returns for each task the task before it on its stream.
+std::vector<TaskId> tasks_before_on_streams(const Program& program) {
+  std::vector<TaskId> out(program.size(), kNoTask);
+  std::vector<TaskId> last(program.streams.size(), kNoTask);
+  for (TaskId task = 0; task < program.size(); ++task) out[task] = std::exchange(last[program.stream[task]], task);
+  return out;
+}
 
 // Executes one sample after the other. The result of a sample depends on the sample alone.
 class SampleRunner {
  public:
-  explicit SampleRunner(const Subject& subject)
-      : subject_(subject), program_(subject.program), shares_links_(subject.program.shares_links()) {
-    if (shares_links_) program_.slower.assign(program_.size(), 1);
+  explicit SampleRunner(const SampleSubject& subject)
+      : subject_(subject),
+        program_(subject.program),
+        before_on_stream_(tasks_before_on_streams(program_)),
+        shares_links_(program_.shares_links()),
+        thins_traffic_(shares_links_ && subject.thins_traffic) {
+    if (thins_traffic_) program_.slower.assign(program_.size(), 1);
   }
 
   // Executes the iteration without any factors.
@@ -93,7 +77,7 @@ class SampleRunner {
       const Picoseconds base = subject_.program.duration[task];
       if (base == 0) continue;
       longest = std::max(longest, static_cast<double>(program_.duration[task]) / static_cast<double>(base));
-      if (shares_links_) program_.slower[task] = subject_.sampled.slower(task, factors_);
+      if (thins_traffic_) program_.slower[task] = subject_.sampled.slower(task, factors_);
     }
     if (longest * even_s_ > kLongestSeconds) {
       fail_infeasible({}, "a sample of cluster.perturbations takes more than 100 days", "choose smaller factors");
@@ -145,7 +129,7 @@ class SampleRunner {
 
   // Returns the task whose end `task` waited for.
   TaskId binding_before(TaskId task) const {
-    const TaskId before = subject_.before_on_stream[task];
+    const TaskId before = before_on_stream_[task];
     if (before != kNoTask && end(before) == start(task)) return before;
     for (const TaskId other : program_.dependencies_of(task)) {
       if (end(other) == start(task)) return other;
@@ -154,7 +138,7 @@ class SampleRunner {
   }
 
   void follow_critical_path(SampledIteration& out) {
-    by_rank_.assign(program_.ranks.size(), 0);
+    by_rank_.assign(subject_.ranks.size(), 0);
     for (TaskId task = last_to_end(); task != kNoTask; task = binding_before(task)) {
       if (subject_.program.duration[task] == 0) continue;
       const double seconds = to_seconds(subject_.program.duration[task]);
@@ -170,9 +154,11 @@ class SampleRunner {
     if (*rank > 0) out.binding = static_cast<std::uint32_t>(rank - by_rank_.begin());
   }
 
-  const Subject& subject_;
+  const SampleSubject& subject_;
   Program program_;
+  std::vector<TaskId> before_on_stream_;
   bool shares_links_;
+  bool thins_traffic_;
   SampledFactors factors_;
   Sweep sweep_;
   Timeline timeline_;
@@ -182,7 +168,7 @@ class SampleRunner {
   std::vector<double> by_rank_;
 };
 
-void add_up(const Program& program, Spread& out) {
+void add_up(const SampleSubject& subject, Spread& out) {
   std::vector<double> times;
   std::map<std::uint32_t, int> ranks;
   for (const SampledIteration& sample : out.samples) {
@@ -199,8 +185,10 @@ void add_up(const Program& program, Spread& out) {
   out.deviation_s = sample_deviation(times);
   for (const double share : kShares) out.quantiles.push_back(sample_quantile(times, share));
   for (const auto& [rank, samples] : ranks) {
-    const ProgramRank& of = program.ranks[rank];
-    out.ranks.push_back({of.rank, of.stage, samples});
+    const ProgramRank& of = subject.ranks[rank];
+    out.ranks.push_back({of.rank, std::nullopt, samples});
+    if (!subject.has_stages) continue;
+    out.ranks.back().stage = of.stage;
     out.stages.resize(std::max<std::size_t>(out.stages.size(), of.stage + 1));
     out.stages[of.stage] += samples;
   }
@@ -215,22 +203,22 @@ void check_samples(int samples) {
   fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, samples));
 }
 
-Spread sample_iterations(const Job& job, const SpreadOptions& options) {
-  const Perturbations& perturbations = job.cluster.perturbations();
-  if (!perturbations.is_drawn()) {
+void check_sampled(const Cluster& cluster) {
+  if (!cluster.perturbations().is_drawn()) {
     fail_infeasible({}, "cluster.perturbations draws nothing: all samples would be alike",
                     "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}");
   }
-  if (job.cluster.shares_gpus()) {
+  if (cluster.shares_gpus()) {
     fail_infeasible({}, "several ranks run on one GPU: such iterations are not sampled",
                     "leave ranks_per_gpu out, or --samples");
   }
-  const Subject subject(job);
+}
+
+Spread sample_program(const SampleSubject& subject, const SpreadOptions& options) {
   Spread out;
-  out.seed = options.seed.value_or(perturbations.seed);
+  out.seed = options.seed.value();
   out.antithetic = options.antithetic;
   out.without_s = SampleRunner(subject).run_even();
-  out.passes_alone = shares_links_in_passes(job, subject.plans) && sampled_lowering(job, subject.plans).passes_alone;
   const auto count = static_cast<std::size_t>(options.samples);
   out.samples.resize(count);
   const std::size_t blocks = std::min(kBlocks, count);
@@ -245,7 +233,26 @@ Spread sample_iterations(const Job& job, const SpreadOptions& options) {
         }
       },
       options.threads);
-  add_up(subject.program, out);
+  add_up(subject, out);
+  return out;
+}
+
+Spread sample_iterations(const Job& job, const SpreadOptions& options) {
+  check_sampled(job.cluster);
+  const ShardedBlocks blocks = shard_blocks(job);
+  const std::vector<StagePlan> plans = plan_stages(job, blocks);
+  LoweredJob lowered = lowered_with_links(job, blocks, plans);
+  const Program& program = lowered.program;
+  const SampledProgram sampled(program, job.cluster, sampled_experts(job, blocks, plans),
+                               FoldedPassTimes(plans, std::move(lowered.passes)));
+  SampleSubject subject{program, sampled, program.ranks, {}};
+  for (const ProgramRank& rank : program.ranks) {
+    subject.waiting_w.push_back(plans[rank.plan].costs.hardware->hardware.gpu.blocked_w.value);
+  }
+  SpreadOptions seeded = options;
+  seeded.seed = options.seed.value_or(job.cluster.perturbations().seed);
+  Spread out = sample_program(subject, seeded);
+  out.passes_alone = shares_links_in_passes(job, plans) && sampled_lowering(job, plans).passes_alone;
   return out;
 }
 

@@ -28,14 +28,14 @@ struct SampledIteration {
   // Time that each cause adds to the tasks along the critical path, in total.
   std::array<double, kCauses> excess_s{};
   std::optional<Cause> cause;            // the cause that adds most; nullopt: none adds any time
-  std::optional<std::uint32_t> binding;  // rank with most added time on that path: an index into Program::ranks
+  std::optional<std::uint32_t> binding;  // rank with most added time on that path: an index into SampleSubject::ranks
   double waste_j = 0;                    // energy of GPUs while they wait longer than without factors
 };
 
 // Number of samples in which a rank binds.
 struct BindingRank {
   std::uint32_t rank = 0;
-  std::uint32_t stage = 0;
+  std::optional<std::uint32_t> stage;  // nullopt: the program has no stages
   int samples = 0;
 };
 
@@ -53,9 +53,26 @@ struct Spread {
   std::array<int, kCauses> binds{};       // samples in which a cause adds most
   std::array<double, kCauses> mean_excess_s{};
   std::vector<BindingRank> ranks;  // by falling number of samples
-  std::vector<int> stages;         // samples in which a rank of the stage binds
+  std::vector<int> stages;         // samples in which a rank of the stage binds; empty: there are no stages
   double mean_waste_j = 0;
 };
+
+// A program that is executed with the factors of samples. References must outlive it.
+struct SampleSubject {
+  const Program& program;         // its durations have no factors
+  const SampledProgram& sampled;  // of the same tasks
+  // Ranks whose factors are drawn: those of `program` in their order, and others with which these act together.
+  const std::vector<ProgramRank>& ranks;
+  std::vector<double> waiting_w;  // by index into Program::ranks: draw of a GPU that waits
+  bool has_stages = true;         // ProgramRank::stage means something
+  bool thins_traffic = true;      // a task that factors lengthen takes less of the links that it shares
+};
+
+// Executes samples of a program. `options` has a seed. Error(infeasible) for a sample of more than 100 days.
+Spread sample_program(const SampleSubject& subject, const SpreadOptions& options);
+
+// Throws Error(infeasible) if nothing is drawn, or ranks share GPUs.
+void check_sampled(const Cluster& cluster);
 
 // Samples iterations. Every rank of the program is explicit, and the program is made once: a sample puts other
 // durations into it and executes it, by the sweep if no links are shared. The result has the same bits for one seed on

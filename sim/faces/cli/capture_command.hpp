@@ -4,7 +4,9 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "scenario/scenario_sources.hpp"
+#include "simulation/spread.hpp"
 
+#include <optional>
 #include <string>
 
 namespace mirfak {
@@ -12,8 +14,12 @@ namespace mirfak {
 // Options of `mirfak simulate` that captures have, too.
 struct CaptureOptions {
   OutputFormat format = OutputFormat::text;
+  std::string trace;
   std::string timeline;
+  std::string report;
   bool explain = false;
+  std::optional<SpreadOptions> sampling;  // --samples
+  std::optional<double> factor;           // --sensitivity
 };
 
 // Executes a scenario of a capture, and prints where its time and memory go. Status 3 for a program that does not fit

@@ -66,6 +66,10 @@ CommandOutput refuse(const std::string& name) {
 
 }  // namespace
 
+void leave_out_notes_on_perturbations(std::vector<std::string>& notes) {
+  std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
+}
+
 std::span<const Command> commands() { return kCommands; }
 
 void complain_of_memory(const Job& job, const IterationResult& result, CommandOutput& output) {

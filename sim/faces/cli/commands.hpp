@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mirfak {
 
@@ -81,6 +82,9 @@ void complain_of_memory(const Job& job, const IterationResult& result, CommandOu
 
 // Adds the assertions that do not hold to the complaint, and sets the status. Does nothing if all assertions hold.
 void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output);
+
+// Removes notes on perturbations: one iteration ignores the values that are drawn for many.
+void leave_out_notes_on_perturbations(std::vector<std::string>& notes);
 
 // Returns all commands, in the order in which help lists them.
 std::span<const Command> commands();

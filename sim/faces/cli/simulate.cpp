@@ -227,34 +227,31 @@ void check_format(const SimulateOptions& options, OutputFormat format) {
   }
 }
 
-// Removes notes on perturbations: one iteration ignores the values that are drawn for many.
-void leave_out_perturbations(std::vector<std::string>& notes) {
-  std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
-}
-
 // Refuses options that mean nothing for a capture.
-CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format) {
-  const std::pair<bool, const char*> others[] = {
-      {options.detail != "passes", "--detail"},
-      {options.unfolded, "--unfolded"},
-      {!options.trace.empty(), "--trace"},
-      {!options.links.empty(), "--links"},
-      {!options.memory_snapshot.empty(), "--memory-snapshot"},
-      {!options.report.empty(), "--report"},
-      {!options.chakra.empty(), "--chakra"},
-      {!options.chakra_ranks.empty(), "--chakra-ranks"},
-      {options.samples.has_value(), "--samples"},
-      {options.seed.has_value(), "--seed"},
-      {options.sensitivity, "--sensitivity"},
-      {options.factor.has_value(), "--factor"},
-      {options.emit.given(), "--emit"},
+CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format,
+                                  const std::optional<SpreadOptions>& sampling, std::optional<double> factor) {
+  struct Other {
+    bool given;
+    const char* option;
+    const char* reason;
   };
-  for (const auto& [given, name] : others) {
-    if (!given) continue;
-    fail_input({}, fmt::format("{} is of models and strategies, and {} is of a capture", name, options.scenario),
-               "leave it out");
+  const Other others[] = {
+      {options.detail != "passes", "--detail", "each captured operator is a task"},
+      {options.unfolded, "--unfolded", "each captured rank runs its own events"},
+      {!options.links.empty(), "--links", "communication of captures has the links for itself"},
+      {!options.memory_snapshot.empty(), "--memory-snapshot", "only the peaks of a capture's memory are kept"},
+      {!options.chakra.empty(), "--chakra", "of models and strategies"},
+      {!options.chakra_ranks.empty(), "--chakra-ranks", "of models and strategies"},
+      {options.emit.given(), "--emit", "a captured program has no strategy that launch arguments would state"},
+  };
+  for (const Other& other : others) {
+    if (!other.given) continue;
+    fail_input(
+        {},
+        fmt::format("{} means nothing for {}, which is of a capture: {}", other.option, options.scenario, other.reason),
+        "leave it out");
   }
-  return {format, options.timeline, options.explain};
+  return {format, options.trace, options.timeline, options.report, options.explain, sampling, factor};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
@@ -313,7 +310,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (names_capture(document)) {
-    return simulate_capture(document, options_of_capture(options, format), sources, surroundings);
+    return simulate_capture(document, options_of_capture(options, format, sampling, factor), sources, surroundings);
   }
   if (!options.chakra_ranks.empty() && options.chakra.empty()) {
     fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
@@ -344,7 +341,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const bool as_usual = !lowering.unfolded && !lowering.operators;
   std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
-  if (spread) leave_out_perturbations(notes);
+  if (spread) leave_out_notes_on_perturbations(notes);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
   notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   if (!options.report.empty()) {

@@ -29,12 +29,9 @@ std::vector<FigureValue> figures_of(const ComparedCapture& run) {
   return figure_values(run.simulation.result, run.scenario.cluster.facility());
 }
 
-// Activities of a captured rank, in the words of an iteration's figures.
-constexpr const char* kActivityKeys[] = {
-    "gemm_s", "attention_s", "memory_bound_s", "optimizer_s", "exposed_communication_s", "host_s", "bubble_s"};
-
 bool is_activity(std::string_view key) {
-  return std::find(std::begin(kActivityKeys), std::end(kActivityKeys), key) != std::end(kActivityKeys);
+  const auto parts = captured_time_parts();
+  return std::any_of(parts.begin(), parts.end(), [&](const CapturedTimePart& part) { return part.key == key; });
 }
 
 ComparedFigure compared(const FigureValue& a, const FigureValue& b) {

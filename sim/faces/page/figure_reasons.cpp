@@ -1,6 +1,7 @@
 #include "page/figure_reasons.hpp"
 
 #include "base/units.hpp"
+#include "page/reason_list.hpp"
 #include "report/explanation.hpp"
 #include "simulation/figures.hpp"
 
@@ -37,27 +38,12 @@ class FigureReasons {
     add_costs();
     add_training();
     add_activities();
-    return std::move(out_);
+    return reasons_.take();
   }
 
  private:
-  // Adds a figure with its meaning, its formula with the numbers of this iteration, and the sections to read on.
   Json& add(std::string_view key, const std::string& formula, const std::vector<std::string>& see = {}) {
-    return put(std::string(key), iteration_figure(key).meaning, formula, see);
-  }
-  Json& put(const std::string& key, const std::string& meaning, const std::string& formula,
-            const std::vector<std::string>& see) {
-    Json& entry = out_[key] = {{"meaning", meaning}};
-    if (!formula.empty()) entry["formula"] = formula;
-    entry["see"] = see;
-    return entry;
-  }
-
-  static void add_source(Json& entry, const std::string& what, const std::string& source) {
-    if (source.empty()) return;
-    const std::string text = what + ": " + source;
-    Json& sources = entry["sources"];
-    if (std::find(sources.begin(), sources.end(), text) == sources.end()) sources.push_back(text);
+    return reasons_.add(key, formula, see);
   }
 
   std::string time() const { return format_seconds(result_.iteration_time_s); }
@@ -93,7 +79,7 @@ class FigureReasons {
     add("events",
         fmt::format("of {} tasks on {} simulated ranks", format_count(static_cast<double>(simulation_.program.size())),
                     simulation_.program.ranks.size()));
-    put("wall_time_s", "What the simulation itself took on this machine.", "", {});
+    reasons_.add_wall_time();
   }
 
   void add_rates() {
@@ -144,9 +130,7 @@ class FigureReasons {
     add("memory_peak_low_bytes", "", {kMemorySection});
     add("memory_peak_high_bytes", "", {kMemorySection});
     Json& capacity = add("memory_capacity_bytes", "", {kMemorySection});
-    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
-      add_source(capacity, "memory of " + group.hardware.gpu.name, group.hardware.gpu.memory_bytes.source);
-    }
+    add_memory_sources(capacity, simulation_.job.cluster);
     add("memory_headroom",
         fmt::format("1 - {} / {}", format_bytes(memory.peak.total()), format_bytes(memory.capacity)));
     add("fits", "");
@@ -158,13 +142,7 @@ class FigureReasons {
         add("energy_j",
             fmt::format("{} x {} = {}", format_watts(result_.average_power_w), time(), format_joules(result_.energy_j)),
             {kMemorySection});
-    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
-      const GpuSpec& gpu = group.hardware.gpu;
-      add_source(energy, fmt::format("power of {}, computing, {}", gpu.name, format_watts(gpu.tdp_w.value)),
-                 gpu.tdp_w.source);
-      add_source(energy, fmt::format("power of {}, waiting, {}", gpu.name, format_watts(gpu.blocked_w.value)),
-                 gpu.blocked_w.source);
-    }
+    add_power_sources(energy, simulation_.job.cluster);
     add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()), {kMemorySection});
   }
 
@@ -189,7 +167,7 @@ class FigureReasons {
 
   void add_costs() {
     if (!result_.priced) {
-      put("cost_usd_per_iteration", simulation_.job.cluster.missing_prices(), "", {});
+      reasons_.put("cost_usd_per_iteration", simulation_.job.cluster.missing_prices(), "", {});
       return;
     }
     std::string formula;
@@ -199,10 +177,7 @@ class FigureReasons {
     }
     Json& cost = add("cost_usd_per_iteration",
                      fmt::format("({}) x {} = {}", formula, time(), format_usd(result_.cost_usd)), {kMemorySection});
-    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
-      add_source(cost, "price of " + group.hardware.gpu.name + ", " + group.price->origin(),
-                 group.price->usd_per_gpu_hour.source);
-    }
+    add_price_sources(cost, simulation_.job.cluster);
   }
 
   void add_training() {
@@ -223,16 +198,15 @@ class FigureReasons {
       const std::string key = fmt::format("{}_s", key_of(activity));
       const bool exchange = activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication;
       const bool waiting = activity == Activity::bubble;
-      put("activities." + key, iteration_figure(key).meaning,
-          fmt::format("{} / {} = {} of the iteration", format_seconds(result_.activity_s[i]), time(),
-                      format_percent(result_.activity_s[i] / result_.iteration_time_s)),
+      reasons_.add_activity(
+          key, result_.activity_s[i], result_.iteration_time_s,
           {waiting ? kIterationSection : kPassesSection, exchange ? kExchangeSection : kIterationSection});
     }
   }
 
   const Simulation& simulation_;
   const IterationResult& result_;
-  Json out_ = Json::object();
+  ReasonList reasons_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "base/parallel.hpp"
 #include "base/units.hpp"
+#include "page/captured_reasons.hpp"
+#include "page/captured_timeline.hpp"
 #include "page/figure_reasons.hpp"
 #include "page/page.hpp"
 #include "page/pass_timeline.hpp"
@@ -87,6 +89,24 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
   out["range_level"] = job.ranges.level;
   out["timeline"] = pass_timeline(simulation);
   out["explanation"] = explanation_of(scenario, simulation);
+  out["scenario"] = scenario.resolved;
+  return out;
+}
+
+nlohmann::ordered_json capture_page_data(const CapturedScenario& scenario, const CapturePricing& pricing,
+                                         const CaptureSimulation& simulation, nlohmann::ordered_json result,
+                                         std::string text) {
+  const Capture& capture = *simulation.capture;
+  Json out = page_data("capture", fmt::format("{} on {}", capture.program, cluster_text(scenario.cluster)),
+                       std::move(result), std::move(text));
+  out["facts"] = Facts{{"capture", std::filesystem::path(capture.file).filename().string()},
+                       {"program", capture.program},
+                       {"cluster", cluster_text(scenario.cluster)},
+                       {"ranks", captured_ranks_text(capture)},
+                       {"step", captured_step_text(capture)},
+                       {"PyTorch", fmt::format("{}, told of {}", capture.torch, capture.device)}};
+  out["timeline"] = captured_timeline(simulation);
+  out["explanation"] = explanation_of(pricing, simulation.result);
   out["scenario"] = scenario.resolved;
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "capture/capture_simulation.hpp"
 #include "comparison/comparison_report.hpp"
 #include "report/frontier_report.hpp"
 #include "report/jobs_report.hpp"
@@ -27,6 +28,10 @@ namespace mirfak {
 // Data of a page of one simulation. `notes`: notes on the scenario.
 nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
                                             std::span<const std::string> notes, double wall_time_s);
+// Data of a page of one step of a captured program. `result`, `text`: the output of the command as JSON and as text.
+nlohmann::ordered_json capture_page_data(const CapturedScenario& scenario, const CapturePricing& pricing,
+                                         const CaptureSimulation& simulation, nlohmann::ordered_json result,
+                                         std::string text);
 // Data of a page of several jobs. `network`: network_explanation().
 nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
                                       const std::vector<Section>& network);

@@ -1,6 +1,7 @@
 #include "page/pass_timeline.hpp"
 
 #include "base/units.hpp"
+#include "page/timeline_boxes.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/stream_index.hpp"
 
@@ -21,40 +22,6 @@ namespace mirfak {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::size_t kMostTimelineRows = 64;
-constexpr Picoseconds kNanosecond = 1000;
-
-// Numbers names in the order in which they are first used.
-class BoxNames {
- public:
-  std::size_t index_of(const std::string& text, const std::string& kind) {
-    const auto [at, is_new] = known_.emplace(std::pair(text, kind), known_.size());
-    if (is_new) names_.push_back({{"text", text}, {"kind", kind}});
-    return at->second;
-  }
-  const Json& json() const { return names_; }
-
- private:
-  std::map<std::pair<std::string, std::string>, std::size_t> known_;
-  Json names_ = Json::array();
-};
-
-Json box(std::size_t name, Picoseconds start, Picoseconds end, std::int32_t microbatch) {
-  return Json::array({name, start / kNanosecond, (end - start) / kNanosecond, microbatch});
-}
-
-Json timeline_of(Picoseconds end) {
-  return {{"unit_s", 1e-9},         {"end", end / kNanosecond}, {"kinds", Json::array()},
-          {"names", Json::array()}, {"rows", Json::array()},    {"left_out", Json::array()}};
-}
-
-void add_kinds(Json& out, std::span<const std::pair<std::string_view, std::string_view>> words) {
-  for (const auto& [kind, text] : words) {
-    const auto is_of_kind = [of = std::string(kind)](const Json& name) { return name["kind"] == of; };
-    if (std::any_of(out["names"].begin(), out["names"].end(), is_of_kind)) out["kinds"].push_back({text, kind});
-  }
-}
 
 // Returns the kind of a pass. Neighbouring chunks of an interleaved schedule have different kinds.
 std::string kind_of(const PassSpan& span) {
@@ -103,7 +70,7 @@ class PassTimeline {
 
   Json json() {
     choose_ranks();
-    Json out = timeline_of(timeline_.makespan);
+    Json out = empty_timeline(timeline_.makespan);
     std::size_t boxes = 0;
     for (const std::uint32_t rank : ranks_) {
       Json passes = passes_of(rank);
@@ -155,8 +122,8 @@ class PassTimeline {
       if (i >= begin && i < end) continue;
       const PassSpan& span = spans[i];
       const std::string chunk = span.chunk > 0 ? fmt::format(", chunk {}", span.chunk) : "";
-      out.push_back(box(names_.index_of(std::string(name_of(span.kind)) + chunk, kind_of(span)), span.start, span.end,
-                        span.microbatch));
+      out.push_back(timeline_box(names_.index_of(std::string(name_of(span.kind)) + chunk, kind_of(span)), span.start,
+                                 span.end, span.microbatch));
     }
     return out;
   }
@@ -194,9 +161,9 @@ class PassTimeline {
     for (std::size_t row = 0; row < all.size(); ++row) {
       Json lane = Json::array();
       for (const Exchange& exchange : all[row]) {
-        lane.push_back(box(names_.index_of(program_.class_of(exchange.task).name, std::string(exchange.kind)),
-                           timeline_.start[exchange.task], timeline_.end[exchange.task],
-                           program_.microbatch[exchange.task]));
+        lane.push_back(timeline_box(names_.index_of(program_.class_of(exchange.task).name, std::string(exchange.kind)),
+                                    timeline_.start[exchange.task], timeline_.end[exchange.task],
+                                    program_.microbatch[exchange.task]));
       }
       out["rows"][row]["lanes"].push_back(std::move(lane));
     }
@@ -217,7 +184,7 @@ class PassTimeline {
 nlohmann::ordered_json pass_timeline(const Simulation& simulation) { return PassTimeline(simulation).json(); }
 
 nlohmann::ordered_json run_timeline(const TrainingPrediction& prediction) {
-  Json out = timeline_of(0);
+  Json out = empty_timeline(0);
   const std::vector<RunSpan>& spans = prediction.median_run;
   out["unit_s"] = 1;
   out["end"] = spans.empty() ? 0 : spans.back().end_s;
@@ -241,7 +208,7 @@ nlohmann::ordered_json run_timeline(const TrainingPrediction& prediction) {
 
 nlohmann::ordered_json clock_timeline(const ClockedProgram& clocked, const ExecutedClocks& executed) {
   const Timeline timeline = timeline_with(clocked, executed.clocks);
-  Json out = timeline_of(executed.makespan);
+  Json out = empty_timeline(executed.makespan);
   BoxNames names;
   double lowest = std::numeric_limits<double>::infinity();
   double highest = 0;
@@ -255,8 +222,8 @@ nlohmann::ordered_json clock_timeline(const ClockedProgram& clocked, const Execu
     lowest = std::min(lowest, clock);
     highest = std::max(highest, clock);
     const std::string kind = of.kind == TaskKind::forward ? "lighter" : "full";
-    Json pass = box(names.index_of(of.name, kind), timeline.start[task],
-                    timeline.start[task] + executed.clocks[task].duration, clocked.program.microbatch[task]);
+    Json pass = timeline_box(names.index_of(of.name, kind), timeline.start[task],
+                             timeline.start[task] + executed.clocks[task].duration, clocked.program.microbatch[task]);
     pass.push_back(clock);
     Json& row = rows.emplace(of.stage, Json::array()).first->second;
     row.push_back(std::move(pass));

@@ -8,8 +8,9 @@
 
 namespace mirfak {
 
-// Highest number of boxes that a timeline draws. `left_out` names the parts that are not drawn.
+// Highest numbers of boxes and rows that a timeline draws. `left_out` names the parts that are not drawn.
 inline constexpr std::size_t kMostTimelineBoxes = 16000;
+inline constexpr std::size_t kMostTimelineRows = 64;
 
 // Keys of the timelines below, as JSON for the page: `unit_s`, `end` (in units), `kinds` (a list of [words, kind]),
 // `names` (a list of `text` and `kind`), `rows` (a list of `label` and `lanes`, each a list of boxes [name, start,

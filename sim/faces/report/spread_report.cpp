@@ -59,7 +59,8 @@ std::string binding_text(const Spread& spread) {
   table.add({"rank", "binds", ""});
   for (std::size_t i = 0; i < std::min(kSpreadRanks, spread.ranks.size()); ++i) {
     const BindingRank& rank = spread.ranks[i];
-    table.add({fmt::format("rank {} of stage {}", rank.rank, rank.stage), share_of(rank.samples, spread), ""});
+    const std::string stage = rank.stage ? fmt::format(" of stage {}", *rank.stage) : "";
+    table.add({fmt::format("rank {}{}", rank.rank, stage), share_of(rank.samples, spread), ""});
   }
   if (spread.ranks.size() > kSpreadRanks) table.add({fmt::format("... {} more", spread.ranks.size() - kSpreadRanks)});
   return table.text();
@@ -102,9 +103,14 @@ Json spread_json(const Spread& spread) {
   }
   out["ranks"] = Json::array();
   for (const BindingRank& rank : spread.ranks) {
-    out["ranks"].push_back({{"rank", rank.rank}, {"stage", rank.stage}, {"binds", rank.samples}});
+    Json row = {{"rank", rank.rank}};
+    if (rank.stage) row["stage"] = *rank.stage;
+    row["binds"] = rank.samples;
+    out["ranks"].push_back(std::move(row));
   }
-  out["stages"] = spread.stages;
+  const bool staged = std::all_of(spread.ranks.begin(), spread.ranks.end(),
+                                  [](const BindingRank& rank) { return rank.stage.has_value(); });
+  if (staged) out["stages"] = spread.stages;
   out["waste_j"] = spread.mean_waste_j;
   return out;
 }

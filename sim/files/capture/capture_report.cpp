@@ -21,27 +21,11 @@ constexpr std::size_t kShownRanks = 8;  // in text; JSON has all
 constexpr std::size_t kShownWork = 15;
 constexpr std::size_t kExplainedWork = 100;
 
-struct RankTimePart {
-  const char* label;
-  const char* key;
-  double CapturedTimes::*seconds;
-};
-// Labels and keys are those of `mirfak simulate` where it has the same part.
-constexpr RankTimePart kParts[] = {
-    {"GEMM", "gemm_s", &CapturedTimes::gemm_s},
-    {"attention", "attention_s", &CapturedTimes::attention_s},
-    {"memory-bound kernels", "memory_bound_s", &CapturedTimes::memory_bound_s},
-    {"optimizer", "optimizer_s", &CapturedTimes::optimizer_s},
-    {"exposed communication", "exposed_communication_s", &CapturedTimes::communication_s},
-    {"host", "host_s", &CapturedTimes::host_s},
-    {"bubble", "bubble_s", &CapturedTimes::waiting_s},
-};
-
 double share(double part, double of) { return of > 0 ? part / of : 0; }
 
 Table times_table(const CaptureResult& result) {
   Table table(" | >mean | >share | >min .. max over ranks | ");
-  for (const RankTimePart& part : kParts) {
+  for (const CapturedTimePart& part : captured_time_parts()) {
     const double mean = result.mean.*part.seconds;
     const auto [least, most] = std::minmax_element(
         result.ranks.begin(), result.ranks.end(),
@@ -138,12 +122,6 @@ std::string limited(const Table& table, std::size_t most) {
 }
 
 std::string heading(const Capture& capture, const CapturePricing& pricing) {
-  std::size_t launches = 0;
-  for (const CapturedRank& rank : capture.ranks) {
-    launches += static_cast<std::size_t>(std::count_if(rank.events.begin(), rank.events.end(), [](const auto& event) {
-      return event.kind == CaptureEventKind::launch;
-    }));
-  }
   std::string nodes;
   for (const NodeGroup& group : pricing.cluster.groups()) {
     nodes += fmt::format("{}{} x {} ({} {})", nodes.empty() ? "" : ", ", group.count, group.hardware.spec.name,
@@ -151,35 +129,53 @@ std::string heading(const Capture& capture, const CapturePricing& pricing) {
   }
   return fmt::format(
       "capture   {}: {}, {}, PyTorch {}\n"
-      "ranks     {} of {} captured, {} operators that launch kernels\n"
+      "ranks     {}\n"
       "cluster   {}\n",
-      capture.file, capture.program, capture.step < 0 ? "a block" : fmt::format("step {}", capture.step), capture.torch,
-      capture.ranks.size(), capture.world_size, format_count(static_cast<double>(launches)), nodes);
-}
-
-std::string explanation(const CapturePricing& pricing, const CaptureResult& result) {
-  const OperatorTable::Host& host = pricing.table.host;
-  std::string out = fmt::format(
-      "\nPrices\n  host       {} for each operator dispatched forward, {} backward, {} for each kernel: {}\n"
-      "  collective {} of the host: {}\n  platform   {}: {}\n",
-      format_seconds(host.forward_s), format_seconds(host.backward_s), format_seconds(host.launch_s), host.source,
-      format_seconds(pricing.framework.host.collective_s), pricing.framework.host.source,
-      format_bytes(pricing.framework.memory.platform_bytes), pricing.framework.memory.source);
-  out += "\nPrices of GPUs\n" + price_table(pricing.cluster).text();
-  Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication | >energy");
-  for (const CapturedRankResult& rank : result.ranks) {
-    clocks.add({rank.rank, in_percent(rank.clock), in_seconds(rank.host_work_s),
-                in_seconds(rank.hidden_communication_s), in_joules(rank.energy_j)});
-  }
-  return out + "\nRanks\n" + clocks.text();
+      capture.file, capture.program, captured_step_text(capture), capture.torch, captured_ranks_text(capture), nodes);
 }
 
 }  // namespace
+
+std::string captured_step_text(const Capture& capture) {
+  return capture.step < 0 ? "a block" : fmt::format("step {}", capture.step);
+}
+
+std::string captured_ranks_text(const Capture& capture) {
+  std::size_t launches = 0;
+  for (const CapturedRank& rank : capture.ranks) {
+    launches += static_cast<std::size_t>(std::count_if(rank.events.begin(), rank.events.end(), [](const auto& event) {
+      return event.kind == CaptureEventKind::launch;
+    }));
+  }
+  return fmt::format("{} of {} captured, {} operators that launch kernels", capture.ranks.size(), capture.world_size,
+                     format_count(static_cast<double>(launches)));
+}
 
 std::string memory_need_text(const CaptureResult& result) {
   const CapturedRankResult& rank = result.ranks[result.fullest];
   return fmt::format("rank {} needs {} of {}", rank.rank, format_bytes(rank.needed_bytes),
                      format_bytes(rank.capacity_bytes));
+}
+
+std::vector<Section> capture_explanation(const CapturePricing& pricing, const CaptureResult& result) {
+  const OperatorTable::Host& host = pricing.table.host;
+  Section prices{"Prices", {}};
+  prices.add(
+      fmt::format("  host       {} for each operator dispatched forward, {} backward, {} for each kernel: {}\n"
+                  "  collective {} of the host: {}\n  platform   {}: {}\n",
+                  format_seconds(host.forward_s), format_seconds(host.backward_s), format_seconds(host.launch_s),
+                  host.source, format_seconds(pricing.framework.host.collective_s), pricing.framework.host.source,
+                  format_bytes(pricing.framework.memory.platform_bytes), pricing.framework.memory.source));
+  Section gpus{"Prices of GPUs", {}};
+  gpus.add(price_table(pricing.cluster));
+  Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication | >energy");
+  for (const CapturedRankResult& rank : result.ranks) {
+    clocks.add({rank.rank, in_percent(rank.clock), in_seconds(rank.host_work_s),
+                in_seconds(rank.hidden_communication_s), in_joules(rank.energy_j)});
+  }
+  Section ranks{"Ranks", {}};
+  ranks.add(std::move(clocks));
+  return {std::move(prices), std::move(gpus), std::move(ranks)};
 }
 
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
@@ -192,7 +188,7 @@ std::string capture_text(const Capture& capture, const CapturePricing& pricing, 
   out += fmt::format("\nOperators of rank {} by time\n", result.longest) + limited(work_table(result, false), most);
   out += fmt::format("\nModules of rank {} by time of kernels\n", result.longest) +
          limited(work_table(result, true), most);
-  if (explain) out += explanation(pricing, result);
+  if (explain) out += "\n" + text_of(capture_explanation(pricing, result));
   for (const std::string& note : result.notes) out += fmt::format("\nnote: {}\n", note);
   return out;
 }
@@ -201,7 +197,7 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CapturePricing
                                     double wall_time_s) {
   const auto parts_of = [](const CapturedTimes& times) {
     nlohmann::ordered_json out;
-    for (const RankTimePart& part : kParts) out[part.key] = times.*part.seconds;
+    for (const CapturedTimePart& part : captured_time_parts()) out[part.key] = times.*part.seconds;
     return out;
   };
   nlohmann::ordered_json out;
@@ -215,6 +211,7 @@ nlohmann::ordered_json capture_json(const Capture& capture, const CapturePricing
   out["ranks"] = nlohmann::ordered_json::array();
   for (const CapturedRankResult& rank : result.ranks) {
     out["ranks"].push_back({{"rank", rank.rank},
+                            {"gpu", rank.gpu},
                             {"activities", parts_of(rank.times)},
                             {"hidden_communication_s", rank.hidden_communication_s},
                             {"host_work_s", rank.host_work_s},

@@ -15,10 +15,15 @@ namespace mirfak {
 
 namespace {
 
-constexpr double CapturedTimes::*kTimes[] = {&CapturedTimes::gemm_s,          &CapturedTimes::attention_s,
-                                             &CapturedTimes::memory_bound_s,  &CapturedTimes::optimizer_s,
-                                             &CapturedTimes::communication_s, &CapturedTimes::host_s,
-                                             &CapturedTimes::waiting_s};
+constexpr CapturedTimePart kParts[] = {
+    {"GEMM", "gemm_s", &CapturedTimes::gemm_s},
+    {"attention", "attention_s", &CapturedTimes::attention_s},
+    {"memory-bound kernels", "memory_bound_s", &CapturedTimes::memory_bound_s},
+    {"optimizer", "optimizer_s", &CapturedTimes::optimizer_s},
+    {"exposed communication", "exposed_communication_s", &CapturedTimes::communication_s},
+    {"host", "host_s", &CapturedTimes::host_s},
+    {"bubble", "bubble_s", &CapturedTimes::waiting_s},
+};
 
 // Replaces the numbers of a path by "*": blocks of a list are one place.
 std::string place_in_program(const std::string& module) {
@@ -72,7 +77,7 @@ class RankReader {
   const PricedRank& priced_;
 };
 
-// Index of kTimes.
+// Index of kParts.
 std::size_t RankReader::part_of(const CapturedTask& task) const {
   if (communicates(task)) return 4;
   if (event(task).phase == CapturePhase::optimizer) return 3;
@@ -117,7 +122,7 @@ void RankReader::divide(CapturedRankResult& out) const {
     const double seconds = to_seconds(until - now);
     const int kernels = running[0] + running[1] + running[2] + running[3];
     if (kernels > 0) {
-      for (std::size_t part = 0; part < 4; ++part) out.times.*kTimes[part] += seconds * running[part] / kernels;
+      for (std::size_t part = 0; part < 4; ++part) out.times.*kParts[part].seconds += seconds * running[part] / kernels;
       if (running[4] > 0) out.hidden_communication_s += seconds;
     } else if (running[4] > 0) {
       out.times.communication_s += seconds;
@@ -335,6 +340,8 @@ std::map<std::int64_t, std::int64_t> ranks_alike(const Capture& capture) {
 
 }  // namespace
 
+std::span<const CapturedTimePart> captured_time_parts() { return kParts; }
+
 CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed) {
   CaptureResult out;
   out.iteration_s = to_seconds(executed.timeline.makespan);
@@ -347,6 +354,7 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   for (std::size_t r = 0; r < executed.ranks.size(); ++r) {
     const GpuSpec& gpu = pricing.cluster.groups()[executed.ranks[r].group].hardware.gpu;
     CapturedRankResult rank = RankReader(capture, executed, r).result();
+    rank.gpu = gpu.name;
     rank.stands_for = alike.at(rank.rank);
     rank.memory_bytes = rank.reserved_bytes + out.platform_bytes;
     rank.needed_bytes = rank.allocated_bytes + rank.graph_bytes + out.platform_bytes;
@@ -356,13 +364,13 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
     out.fits = out.fits && rank.fits;
     out.flop += rank.flop / static_cast<double>(executed.ranks.size());
     double kernels_s = 0;
-    for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kTimes[part];
+    for (std::size_t part = 0; part < 4; ++part) kernels_s += rank.times.*kParts[part].seconds;
     if (kernels_s > longest_s) longest = r;
     longest_s = std::max(longest_s, kernels_s);
     if (rank.needed_bytes / rank.capacity_bytes > fullest) out.fullest = r;
     fullest = std::max(fullest, rank.needed_bytes / rank.capacity_bytes);
-    for (double CapturedTimes::*part : kTimes) {
-      out.mean.*part += rank.times.*part / static_cast<double>(executed.ranks.size());
+    for (const CapturedTimePart& part : kParts) {
+      out.mean.*part.seconds += rank.times.*part.seconds / static_cast<double>(executed.ranks.size());
     }
     out.ranks.push_back(rank);
   }

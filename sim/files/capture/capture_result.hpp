@@ -5,6 +5,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,17 @@ struct CapturedTimes {
   double waiting_s = 0;        // nothing runs, as other ranks or streams are not ready
 };
 
+// A part of CapturedTimes, with the label and the key that an iteration's figure of the same part has.
+struct CapturedTimePart {
+  const char* label;
+  const char* key;
+  double CapturedTimes::*seconds;
+};
+std::span<const CapturedTimePart> captured_time_parts();  // in the order of CapturedTimes
+
 struct CapturedRankResult {
   std::int64_t rank = 0;
+  std::string gpu;  // type of its GPU
   CapturedTimes times;
   double hidden_communication_s = 0;  // communication while kernels run
   double host_work_s = 0;             // all of the host's work

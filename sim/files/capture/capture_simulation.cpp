@@ -1,10 +1,14 @@
 #include "capture/capture_simulation.hpp"
 
+#include "base/units.hpp"
 #include "capture/capture_figures.hpp"
 #include "capture/captured_ranks.hpp"
 #include "scenario/stated_notes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace mirfak {
@@ -24,6 +28,17 @@ bool same_figures(const std::vector<FigureValue>& a, const std::vector<FigureVal
   });
 }
 
+// Names the part of the mean time of a GPU that is longer by most in `longer`.
+std::string part_that_grew(const CaptureResult& shorter, const CaptureResult& longer) {
+  const auto growth = [&](const CapturedTimePart& part) {
+    return longer.mean.*part.seconds - shorter.mean.*part.seconds;
+  };
+  const auto parts = captured_time_parts();
+  const auto most =
+      std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) { return growth(a) < growth(b); });
+  return fmt::format("{} takes a GPU {} longer on average", most->label, format_seconds(growth(*most)));
+}
+
 }  // namespace
 
 CapturePricing pricing_of(const CapturedScenario& scenario, const CaptureSources& sources) {
@@ -38,6 +53,18 @@ CaptureSimulation simulate(const CapturedScenario& scenario, const CaptureSource
   out.executed = captured_program(*out.capture, pricing);
   out.result = capture_result(*out.capture, pricing, out.executed);
   return out;
+}
+
+Sensitivity sensitivity(const CapturedScenario& scenario, const CaptureSources& sources, const CaptureResult& result,
+                        double factor) {
+  return sensitivity_on(scenario.cluster, result.iteration_s, factor, [&](const Cluster& cluster) {
+    CapturedScenario more = scenario;
+    more.cluster = cluster;
+    const auto found = std::make_shared<const CaptureResult>(simulate(more, sources).result);
+    return IterationOnMore{found->iteration_s, [&result, found, factor] {
+                             return factor > 1 ? part_that_grew(result, *found) : part_that_grew(*found, result);
+                           }};
+  });
 }
 
 std::vector<IdleKey> idle_keys(const CapturedScenario& scenario, const CaptureSources& sources,
@@ -58,8 +85,7 @@ std::vector<std::string> notes_on_keys(const CapturedScenario& scenario, const C
   std::vector<std::string> out = stated_notes(scenario.document);
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) out.push_back(note_on(idle));
   if (scenario.cluster.perturbations().is_drawn()) {
-    out.emplace_back(
-        "cluster.perturbations: its distributions are left out: a capture is executed once, and not drawn");
+    out.emplace_back("cluster.perturbations: its distributions are left out: --samples draws them");
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include "capture/capture_result.hpp"
 #include "capture/captured_scenario.hpp"
 #include "scenario/idle_keys.hpp"
+#include "simulation/sensitivity.hpp"
 
 #include <memory>
 #include <string>
@@ -23,6 +24,10 @@ CaptureSimulation simulate(const CapturedScenario& scenario, const CaptureSource
 
 // Returns the cluster and tables that price the scenario; valid as long as both arguments.
 CapturePricing pricing_of(const CapturedScenario& scenario, const CaptureSources& sources);
+
+// Executes the scenario again with more of each resource of its cluster. Errors as of simulate().
+Sensitivity sensitivity(const CapturedScenario& scenario, const CaptureSources& sources, const CaptureResult& result,
+                        double factor);
 
 // Finds the keys of the cluster without effect (scenario/idle_keys.hpp), for which the scenario is executed again.
 std::vector<IdleKey> idle_keys(const CapturedScenario& scenario, const CaptureSources& sources,

@@ -346,12 +346,14 @@ void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
   }
   priced.clock = kernel_clocks(costs, idle_s, on.gpu);
   priced.kernel_energy_j = 0;
+  priced.energy_j.clear();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double settled = priced.clock[i];
     priced.clock[i] = std::min(settled, on.clock_limit());
     KernelCost cost = *costs[i];
     cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
-    priced.kernel_energy_j += energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost);
+    priced.energy_j.push_back(energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost));
+    priced.kernel_energy_j += priced.energy_j.back();
     traces_[rank].nodes[kernels[i]].duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds * factor));
   }
 }

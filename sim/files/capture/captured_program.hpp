@@ -32,8 +32,9 @@ struct PricedRank {
   std::size_t rank = 0;   // index of Capture::ranks
   std::size_t group = 0;  // of the cluster's nodes: index of Cluster::groups()
   std::vector<CapturedTask> tasks;
-  std::vector<double> clock;   // of each kernel, in the order of their launch: share of the full clock
-  double kernel_energy_j = 0;  // of all kernels, above the draw of a GPU that waits
+  std::vector<double> clock;     // of each kernel, in the order of their launch: share of the full clock
+  std::vector<double> energy_j;  // of each kernel, above the draw of a GPU that waits
+  double kernel_energy_j = 0;    // of all kernels, above the draw of a GPU that waits
 };
 
 // The program of a capture, executed on a cluster.

@@ -5,7 +5,7 @@
 #include "simulation/figures.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
-#include "trace/hdf5_file.hpp"
+#include "trace/hdf5_columns.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/rank_series.hpp"
 #include "trace/stream_index.hpp"
@@ -16,48 +16,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
-#include <tuple>
 
 namespace mirfak {
 
 namespace {
 
 constexpr std::int64_t kSchemaVersion = 1;
-
-// Numbers texts in the order in which they are first seen.
-class NameTable {
- public:
-  std::uint32_t code(const std::string& name) {
-    const auto [found, added] = codes_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (added) names_.push_back(name);
-    return found->second;
-  }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::map<std::string, std::uint32_t> codes_;
-  std::vector<std::string> names_;
-};
-
-// Columns of one group that grow together.
-template <typename... Types>
-class Columns {
- public:
-  template <typename... Names>
-  Columns(Hdf5File& file, const std::string& group, Names... names)
-      : columns_(Hdf5Column<Types>(file, group + "/" + names)...) {}
-
-  void append(Types... values) {
-    std::apply([&](auto&... column) { (column.append(values), ...); }, columns_);
-  }
-  void finish() {
-    std::apply([](auto&... column) { (column.finish(), ...); }, columns_);
-  }
-
- private:
-  std::tuple<Hdf5Column<Types>...> columns_;
-};
 
 // Writes the use of shared links, and the communication that they slow down. Names of communication are codes of
 // `names`.
@@ -320,18 +284,11 @@ void TraceWriter::write_power() {
   columns.finish();
 }
 
-void write_head(Hdf5File& file, std::string_view filetype, bool measured) {
-  file.write_attribute("/", "filetype", filetype);
-  file.write_attribute("/", "schema_version", kSchemaVersion);
-  write_origin(file);
-  file.write_attribute("/", "origin", std::string_view(measured ? "measured" : "simulated"));
-}
-
 void write(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
            const Measurement* measurement) {
   StagedFile staged(path);
   Hdf5File file = Hdf5File::create(staged.path());
-  write_head(file, "mirfak trace", measurement != nullptr);
+  write_trace_head(file, "mirfak trace", measurement != nullptr);
   TraceWriter(file, simulation, measurement).write(scenario);
   file.write_out();
   staged.commit();
@@ -379,11 +336,18 @@ void write_links_of_jobs(Hdf5File& file, const NetworkUse& links) {
 
 }  // namespace
 
+void write_trace_head(Hdf5File& file, std::string_view filetype, bool measured) {
+  file.write_attribute("/", "filetype", filetype);
+  file.write_attribute("/", "schema_version", kSchemaVersion);
+  write_origin(file);
+  file.write_attribute("/", "origin", std::string_view(measured ? "measured" : "simulated"));
+}
+
 void write_trace(const std::filesystem::path& path, const JobsFile& jobs, const JointSimulation& simulation,
                  const NetworkUse& links) {
   StagedFile staged(path);
   Hdf5File file = Hdf5File::create(staged.path());
-  write_head(file, "mirfak trace of jobs", false);
+  write_trace_head(file, "mirfak trace of jobs", false);
   file.write("/scenario", jobs.text);
   for (const char* group : {"/names", "/summary", "/links", "/shared_links", "/slowed", "/jobs"}) file.add_group(group);
   file.write("/names/job", jobs.names());

@@ -1,6 +1,6 @@
 // Which views a kind of data has, and a page that holds its data.
-const views = {simulate: showSimulation, jobs: showJobs, search: showSearch, plan: showPlan, sweep: showSweep, frontier: showFrontier,
-  train: showTraining, validate: showValidation, traces: showTraces, compare: showComparison};
+const views = {simulate: showSimulation, capture: showCapture, jobs: showJobs, search: showSearch, plan: showPlan, sweep: showSweep,
+  frontier: showFrontier, train: showTraining, validate: showValidation, traces: showTraces, compare: showComparison};
 
 // Draws the views of `data` into `element`, in place of what was there. `data.kind` says which.
 function show(element, data) {

@@ -42,13 +42,15 @@ function iterationCards(data, why) {
   const {iteration_time_s: time, iteration_time_low_s: low, iteration_time_high_s: high} = result;
   const level = data.range_level ? `as ${fixed(100 * data.range_level, 0)} % of measured iterations` : null;
   const priced = result.cost_usd_per_iteration !== null;
+  const tflops = format.number(result.hardware_tflops_per_gpu);
   return [
     {name: "Iteration", value: format.seconds(time), why: why.why("iteration_time_s"),
       range: low ? [low, time, high, format.seconds] : null,
       lines: low ? [`${format.seconds(low)} to ${format.seconds(high)},`, level] : ["of its range nothing is known"]},
-    {name: "Tokens per second", value: format.count(result.tokens_per_s), why: why.why("tokens_per_s"),
+    result.mfu === undefined && {name: "TFLOP/s per GPU", value: tflops, why: why.why("hardware_tflops_per_gpu"), lines: ["of kernels, on average"]},
+    result.mfu !== undefined && {name: "Tokens per second", value: format.count(result.tokens_per_s), why: why.why("tokens_per_s"),
       lines: [`${format.count(result.tokens_per_s_per_gpu)} per GPU`]},
-    {name: "MFU", value: format.percent(result.mfu), why: why.why("mfu"),
+    result.mfu !== undefined && {name: "MFU", value: format.percent(result.mfu), why: why.why("mfu"),
       lines: [`${format.number(result.tflops_per_gpu)} model TFLOP/s per GPU`, `HFU ${format.percent(result.hfu)}`]},
     {name: "Bubble", value: format.percent(result.bubble_fraction), why: why.why("bubble_fraction"),
       lines: [`exposed communication ${format.percent(result.exposed_communication_s / time)}`]},
@@ -85,28 +87,34 @@ function timeView(result, why) {
 }
 
 function timeParts(result, why) {
+  return timesOf("stage", result, why, result.stages.map(stage => ({label: stageName(stage), order: stage.stage, gpu: stage.gpu,
+    activities: stage.activities, power: stage.average_power_w})));
+}
+
+// `what`: the word for a row; `all`: rows of {label, order, gpu, activities, power}.
+function timesOf(what, result, why, all) {
   const parts = activityParts(result.activities);
-  const stages = thinned(result.stages, mostBars);
-  const rows = [{label: "mean", parts}, ...stages.map(stage => ({label: stageName(stage), parts: activityParts(stage.activities)}))];
-  const used = activityKeys(result.activities).filter(key => result.stages.some(stage => stage.activities[`${key}_s`] > 0) || result.activities[`${key}_s`] > 0);
-  const columns = [{title: "activity", text: true}, {title: "mean"}, {title: "share"}, {title: "least of a stage"}, {title: "most of a stage"}];
-  const table = sortableTable("Where the time of a GPU goes, mean over stages", columns, used.map(key => {
+  const drawn = thinned(all, mostBars);
+  const rows = [{label: "mean", parts}, ...drawn.map(row => ({label: row.label, parts: activityParts(row.activities)}))];
+  const used = activityKeys(result.activities).filter(key => all.some(row => row.activities[`${key}_s`] > 0) || result.activities[`${key}_s`] > 0);
+  const columns = [{title: "activity", text: true}, {title: "mean"}, {title: "share"}, {title: `least of a ${what}`}, {title: `most of a ${what}`}];
+  const table = sortableTable(`Where the time of a GPU goes, mean over ${what}s`, columns, used.map(key => {
     const name = `${key}_s`;
-    const each = result.stages.map(stage => stage.activities[name]);
+    const each = all.map(row => row.activities[name]);
     const share = result.activities[name] / result.iteration_time_s;
     return [cell([words(name), why.why(`activities.${name}`, words(name))], words(name)), figureCell(name, result.activities[name]),
       cell(format.percent(share), share), figureCell(name, Math.min(...each)), figureCell(name, Math.max(...each))];
   }));
   return [legend(used.map(key => [words(`${key}_s`), key])),
-    stackedBars("Time by stage", "Parts of the iteration's time on a GPU of each stage; the tables have the numbers", rows, format.seconds),
-    leftOutText(result.stages, stages, "stages"), table, stageTimes(result, used)];
+    stackedBars(`Time by ${what}`, `Parts of the iteration's time on a GPU of each ${what}; the tables have the numbers`, rows, format.seconds),
+    leftOutText(all, drawn, `${what}s`), table, timeTable(what, all, used)];
 }
 
-function stageTimes(result, used) {
-  const columns = [{title: "stage"}, {title: "GPU", text: true}, ...used.map(key => ({title: words(`${key}_s`)})), {title: "power"}];
-  return folded("By stage", sortableTable("Time and power of a GPU of each stage", columns, result.stages.map(stage => [
-    cell(stageName(stage), stage.stage), cell(stage.gpu), ...used.map(key => figureCell(`${key}_s`, stage.activities[`${key}_s`])),
-    figureCell("average_power_w", stage.average_power_w)])));
+function timeTable(what, all, used) {
+  const columns = [{title: what}, {title: "GPU", text: true}, ...used.map(key => ({title: words(`${key}_s`)})), {title: "power"}];
+  return folded(`By ${what}`, sortableTable(`Time and power of a GPU of each ${what}`, columns, all.map(row => [
+    cell(row.label, row.order), cell(row.gpu), ...used.map(key => figureCell(`${key}_s`, row.activities[`${key}_s`])),
+    figureCell("average_power_w", row.power)])));
 }
 
 function folded(title, content) {
