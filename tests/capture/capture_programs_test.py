@@ -363,6 +363,66 @@ class Programs(unittest.TestCase):
                 expected = float(row["memory_allocated_gib"])
                 self.assertAlmostEqual(predicted / expected, 1, delta=0.002)
 
+    def test_ranks_that_a_script_starts_itself(self):
+        body = (
+            "import torch, torch.distributed as dist, torch.multiprocessing as mp\n"
+            "def train(rank, size):\n"
+            "    dist.init_process_group('nccl', init_method='tcp://127.0.0.1:29501', rank=rank, world_size=size)\n"
+            "    model = torch.nn.Linear(4, 4 + rank, device='cuda')\n"
+            "    optimizer = torch.optim.SGD(model.parameters())\n"
+            "    for _ in range(3):\n"
+            "        model(torch.ones(2, 4, device='cuda')).sum().backward()\n"
+            "        optimizer.step()\n"
+            "def main():\n"
+        )
+        own = "    workers = [mp.Process(target=train, args=(k, 2)) for k in range(2)]\n    for w in workers: w.start()\n"
+        for name, start in {
+            "spawn": "    mp.spawn(train, args=(torch.cuda.device_count(),), nprocs=torch.cuda.device_count())\n",
+            "processes": own + "    for w in workers: w.join()\n",
+        }.items():
+            with self.subTest(name):
+                script = self.folder / "train.py"
+                script.write_text(body + start + "if __name__ == '__main__': main()\n")
+                asked = self.capture(script, 2, "--ranks", "all")
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                shapes = [document(read_capture(self.out))["ranks"][str(rank)]["products"][0]["b"] for rank in (0, 1)]
+                self.assertEqual(shapes, [[4, 4], [4, 5]])
+        asked = self.capture(script, 4, "--ranks", "0")
+        self.assertIn("capture with --world-size 2", asked.stderr)
+
+    def test_processes_that_are_no_ranks_run(self):
+        body = (
+            "import torch.multiprocessing as mp\n"
+            "def work(number): open(f'{number}.txt', 'w').write('done')\n"
+            "if __name__ == '__main__':\n"
+            "    context = mp.get_context('fork')\n"
+            "    workers = [context.Process(target=work, args=(k,)) for k in range(2)]\n"
+            "    for w in workers: w.start()\n"
+            "    for w in workers: w.join()\n"
+            "    raise ValueError([w.exitcode for w in workers] + [open('0.txt').read(), open('1.txt').read()])\n"
+        )
+        script = self.folder / "train.py"
+        script.write_text(body)
+        for rank in range(3):
+            with self.subTest(rank):
+                asked = self.capture(script, 3, "--ranks", str(rank))
+                self.assertIn("[0, 0, 'done', 'done']", asked.stderr)
+
+    def test_what_torchrun_would_start_is_captured(self):
+        script = PROGRAMS / "ddp.py"
+        for command in (
+            ("torchrun", "--nproc-per-node", 2, script),
+            ("python", "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=gpu", script),
+        ):
+            with self.subTest(command[0]):
+                asked = self.capture(command[0], 2, "--ranks", "all", arguments=command[1:])
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                self.assertEqual(read_capture(self.out).ranks, read_capture(PROGRAMS / "ddp.capture").ranks)
+        asked = self.capture("torchrun", 4, arguments=command[:0] + ("--nproc-per-node", 2, script))
+        self.assertIn("capture with --world-size 2", asked.stderr)
+        asked = self.capture("torchrun", 2, arguments=("--nproc-per-gpu", 2, script))
+        self.assertIn("torchrun does not understand its options", asked.stderr)
+
     def test_nothing_is_written_and_no_host_is_asked(self):
         said = self.failing("open('log.txt', 'w').write('x')\ntorch.save(x, 'model.pt')\n")
         self.assertIn("ended after 0 steps", said)

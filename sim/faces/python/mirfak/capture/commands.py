@@ -12,6 +12,7 @@ from ..errors import Error, InputError
 from .capture_file import read_capture, write_capture
 from .devices import device_of
 from .job import Job, capture_job, ranks_of
+from .launchers import started_by
 from .show import document, text
 
 USAGE = """\
@@ -33,7 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus-per-node", type=int, default=8, metavar="N", help="at most 8 (default: 8)")
     parser.add_argument("--expandable-segments", action="store_true", help="of PyTorch's allocator")
     parser.add_argument("--logs", metavar="FOLDER", help="keeps what each rank prints, RANK.log")
-    parser.add_argument("command", nargs="+", metavar="SCRIPT [ARGUMENT]", help="what torchrun would start; -m MODULE")
+    parser.add_argument("command", nargs="+", metavar="SCRIPT [ARGUMENT]", help="what torchrun would start, or with torchrun; -m MODULE")
     return parser
 
 
@@ -67,7 +68,7 @@ def _capture(arguments: list[str]) -> int:
         place = arguments.index("--")
         before, separator, command = arguments[:place], "--", arguments[place + 1 :]
     options = _parser().parse_args([*before, *(["--", *command] if separator else [])])
-    command = command or options.command
+    command = started_by(command or options.command, options.world_size)
     _check(options, command)
     if os.environ.get("PYTHONHASHSEED") != "0":
         # Sets of texts have an order that a seed decides: the same capture has the same bytes.

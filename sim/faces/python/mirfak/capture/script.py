@@ -26,6 +26,9 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 
+EARLIER = "--step asks for an earlier one, from 0"
+NO_STEP = "ranks that a script starts itself are captured where torch.multiprocessing.spawn starts them"
+
 
 def run_rank(
     command: list[str],
@@ -63,7 +66,7 @@ def run_rank(
         with environment:
             _run(command)
         said = f"{name_of(command)} ended after {environment.steps.finished} steps of its optimizer"
-        raise InputError(f"{said}, before the end of step {step}", hint="--step asks for an earlier one, from 0")
+        raise InputError(f"{said}, before the end of step {step}", hint=EARLIER if environment.steps.finished else NO_STEP)
     except SystemExit as error:
         leave(
             {
