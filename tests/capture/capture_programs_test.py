@@ -7,6 +7,7 @@ what real processes did, for every rank.
 import collections
 import csv
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -47,6 +48,26 @@ def kernels_of(capture):
     kept = [entry for entry in entries if "mm" not in entry["name"] and "scaled_dot" not in entry["name"]]
     kept = [entry for entry in kept if not entry["name"].startswith("fsdp::") and "_fused_adamw" not in entry["name"]]
     return len(kept), sum(entry["read_bytes"] + entry["written_bytes"] for entry in kept)
+
+
+def field_of(found, rank, name):
+    """A field of a rank, if need be from the rank that did the same."""
+    said = found["ranks"][rank]
+    said = said if "same_as" in said else said[name]
+    return field_of(found, str(said["same_as"]), name) if isinstance(said, dict) else said
+
+
+def facts_of(found, rank):
+    """What a rank does, as the truth of a program says it: calls in order, products, bytes."""
+    table = found["collective_table"]
+    products = [
+        (item["op"], item["a"], item["b"], item["dtype"], item["count"]) for item in field_of(found, rank, "products")
+    ]
+    return {
+        "collectives": [table[place] for count, place in field_of(found, rank, "collectives") for _ in range(count)],
+        "products": sorted(products),
+        **{key: field_of(found, rank, key) for key in ("param_bytes", "optimizer_state_bytes")},
+    }
 
 
 class Programs(unittest.TestCase):
@@ -429,6 +450,19 @@ class Programs(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["train.py"])
         said = self.failing("import socket\nsocket.create_connection(('192.0.2.1', 80))\n")
         self.assertIn("connects to no other host", said)
+
+    def test_programs_of_our_own_equal_what_real_processes_did(self):
+        """truth.py says how the truth was recorded."""
+        truths = sorted(PROGRAMS.glob("*.truth.json"))
+        self.assertGreaterEqual(len(truths), 4)
+        for path in truths:
+            truth = json.loads(path.read_text())
+            with self.subTest(truth["program"]):
+                asked = self.capture(PROGRAMS / f"{truth['program']}.py", truth["world_size"])
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                shown = document(read_capture(self.out))
+                for rank in truth["ranks"]:
+                    self.assertEqual(facts_of(shown, rank), facts_of(truth, rank), f"rank {rank}")
 
     @unittest.skipUnless(SHARED.is_dir(), "no ../shared/capture")
     def test_programs_equal_what_real_processes_did(self):
