@@ -52,6 +52,25 @@ class Refusals(unittest.TestCase):
         self.assertEqual(asked.returncode, 2)
         self.assertIn("missing.py: there is no such script", asked.stderr)
 
+    def test_launchers_that_tell_a_script_more_than_its_rank(self):
+        for launcher, remedy in {
+            "accelerate launch": "ACCELERATE_MIXED_PRECISION",
+            "deepspeed": "LOCAL_RANK",
+            "-m accelerate.commands.launch": "ACCELERATE_MIXED_PRECISION",
+        }.items():
+            with self.subTest(launcher):
+                words = launcher.split()
+                asked = run("--world-size", 2, "--out", "/tmp/none.capture", "--", *words, PROGRAMS / "ddp.py")
+                self.assertEqual((asked.returncode, asked.stdout), (2, ""))
+                self.assertIn("starts ranks itself", asked.stderr)
+                self.assertIn(remedy, asked.stderr)
+
+    def test_python_before_the_script(self):
+        asked = run("--world-size", 2, "--out", "/tmp/none.capture", "--", "python3", "-u", "missing.py")
+        self.assertIn("missing.py: there is no such script", asked.stderr)
+        asked = run("--world-size", 2, "--out", "/tmp/none.capture", "--", "python3", "-c", "print()")
+        self.assertIn("expected a script or -m and a module, and not -c", asked.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

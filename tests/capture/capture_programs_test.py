@@ -7,6 +7,7 @@ what real processes did, for every rank.
 import collections
 import csv
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -47,6 +48,26 @@ def kernels_of(capture):
     kept = [entry for entry in entries if "mm" not in entry["name"] and "scaled_dot" not in entry["name"]]
     kept = [entry for entry in kept if not entry["name"].startswith("fsdp::") and "_fused_adamw" not in entry["name"]]
     return len(kept), sum(entry["read_bytes"] + entry["written_bytes"] for entry in kept)
+
+
+def field_of(found, rank, name):
+    """A field of a rank, if need be from the rank that did the same."""
+    said = found["ranks"][rank]
+    said = said if "same_as" in said else said[name]
+    return field_of(found, str(said["same_as"]), name) if isinstance(said, dict) else said
+
+
+def facts_of(found, rank):
+    """What a rank does, as the truth of a program says it: calls in order, products, bytes."""
+    table = found["collective_table"]
+    products = [
+        (item["op"], item["a"], item["b"], item["dtype"], item["count"]) for item in field_of(found, rank, "products")
+    ]
+    return {
+        "collectives": [table[place] for count, place in field_of(found, rank, "collectives") for _ in range(count)],
+        "products": sorted(products),
+        **{key: field_of(found, rank, key) for key in ("param_bytes", "optimizer_state_bytes")},
+    }
 
 
 class Programs(unittest.TestCase):
@@ -363,12 +384,85 @@ class Programs(unittest.TestCase):
                 expected = float(row["memory_allocated_gib"])
                 self.assertAlmostEqual(predicted / expected, 1, delta=0.002)
 
+    def test_ranks_that_a_script_starts_itself(self):
+        body = (
+            "import torch, torch.distributed as dist, torch.multiprocessing as mp\n"
+            "def train(rank, size):\n"
+            "    dist.init_process_group('nccl', init_method='tcp://127.0.0.1:29501', rank=rank, world_size=size)\n"
+            "    model = torch.nn.Linear(4, 4 + rank, device='cuda')\n"
+            "    optimizer = torch.optim.SGD(model.parameters())\n"
+            "    for _ in range(3):\n"
+            "        model(torch.ones(2, 4, device='cuda')).sum().backward()\n"
+            "        optimizer.step()\n"
+            "def main():\n"
+        )
+        own = "    workers = [mp.Process(target=train, args=(k, 2)) for k in range(2)]\n    for w in workers: w.start()\n"
+        for name, start in {
+            "spawn": "    mp.spawn(train, args=(torch.cuda.device_count(),), nprocs=torch.cuda.device_count())\n",
+            "processes": own + "    for w in workers: w.join()\n",
+        }.items():
+            with self.subTest(name):
+                script = self.folder / "train.py"
+                script.write_text(body + start + "if __name__ == '__main__': main()\n")
+                asked = self.capture(script, 2, "--ranks", "all")
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                shapes = [document(read_capture(self.out))["ranks"][str(rank)]["products"][0]["b"] for rank in (0, 1)]
+                self.assertEqual(shapes, [[4, 4], [4, 5]])
+        asked = self.capture(script, 4, "--ranks", "0")
+        self.assertIn("capture with --world-size 2", asked.stderr)
+
+    def test_processes_that_are_no_ranks_run(self):
+        body = (
+            "import torch.multiprocessing as mp\n"
+            "def work(number): open(f'{number}.txt', 'w').write('done')\n"
+            "if __name__ == '__main__':\n"
+            "    context = mp.get_context('fork')\n"
+            "    workers = [context.Process(target=work, args=(k,)) for k in range(2)]\n"
+            "    for w in workers: w.start()\n"
+            "    for w in workers: w.join()\n"
+            "    raise ValueError([w.exitcode for w in workers] + [open('0.txt').read(), open('1.txt').read()])\n"
+        )
+        script = self.folder / "train.py"
+        script.write_text(body)
+        for rank in range(3):
+            with self.subTest(rank):
+                asked = self.capture(script, 3, "--ranks", str(rank))
+                self.assertIn("[0, 0, 'done', 'done']", asked.stderr)
+
+    def test_what_torchrun_would_start_is_captured(self):
+        script = PROGRAMS / "ddp.py"
+        for command in (
+            ("torchrun", "--nproc-per-node", 2, script),
+            ("python", "-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=gpu", script),
+        ):
+            with self.subTest(command[0]):
+                asked = self.capture(command[0], 2, "--ranks", "all", arguments=command[1:])
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                self.assertEqual(read_capture(self.out).ranks, read_capture(PROGRAMS / "ddp.capture").ranks)
+        asked = self.capture("torchrun", 4, arguments=command[:0] + ("--nproc-per-node", 2, script))
+        self.assertIn("capture with --world-size 2", asked.stderr)
+        asked = self.capture("torchrun", 2, arguments=("--nproc-per-gpu", 2, script))
+        self.assertIn("torchrun does not understand its options", asked.stderr)
+
     def test_nothing_is_written_and_no_host_is_asked(self):
         said = self.failing("open('log.txt', 'w').write('x')\ntorch.save(x, 'model.pt')\n")
         self.assertIn("ended after 0 steps", said)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["train.py"])
         said = self.failing("import socket\nsocket.create_connection(('192.0.2.1', 80))\n")
         self.assertIn("connects to no other host", said)
+
+    def test_programs_of_our_own_equal_what_real_processes_did(self):
+        """truth.py says how the truth was recorded."""
+        truths = sorted(PROGRAMS.glob("*.truth.json"))
+        self.assertGreaterEqual(len(truths), 4)
+        for path in truths:
+            truth = json.loads(path.read_text())
+            with self.subTest(truth["program"]):
+                asked = self.capture(PROGRAMS / f"{truth['program']}.py", truth["world_size"])
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                shown = document(read_capture(self.out))
+                for rank in truth["ranks"]:
+                    self.assertEqual(facts_of(shown, rank), facts_of(truth, rank), f"rank {rank}")
 
     @unittest.skipUnless(SHARED.is_dir(), "no ../shared/capture")
     def test_programs_equal_what_real_processes_did(self):

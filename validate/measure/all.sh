@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures this machine's GPU, calibrates a profile of it from the micro-benchmarks alone, and compares what the simulator
 # then says of two dozen jobs with what they take. Ranks of a job share the one GPU (cluster.nodes[].ranks_per_gpu).
-# 4 minutes on an H100, nothing from the network. Prints one short table last; all else goes to
+# 4 minutes on an H100, and 2 with PyTorch (capture.sh), nothing from the network. Prints one short table last; all else goes to
 # validate/measured/DEVICE/: the tables, the profiles, a comparison of each job.
 #
 # usage: validate/measure/all.sh [FOLDER]       FOLDER instead of validate/measured/DEVICE
@@ -9,6 +9,7 @@
 #   MIRFAK_GPU=NAME      the profile of hw_profiles/gpus/ to begin with, where the card's name does not tell
 #   MIRFAK_JOBS=REGEX    only jobs whose name matches
 #   MIRFAK_TRACES=1      keep the measured trace of each job, some 100 KB each
+#   MIRFAK_PYTHON=PROGRAM  a Python that has PyTorch (default: python3): captured programs are run and compared, too
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -249,6 +250,17 @@ while read -r name family layers hidden heads kv ffn sequence micro pipeline dat
     echo "all.sh: $name failed: $(grep -m1 error "$out/jobs/$name.txt" || echo "see $out/jobs/$name.txt")" >&2
   fi
 done < <(jobs_wanted)
+
+# --- captured programs of PyTorch beside the same programs here
+
+python=${MIRFAK_PYTHON:-python3}
+captured="captures were not compared: there is no PyTorch with CUDA in $python (MIRFAK_PYTHON=PROGRAM names one that has)"
+if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  captured="captures: see $out/captures"
+  MIRFAK_BIN=$bin MIRFAK_CAPTURES=${MIRFAK_CAPTURES:-$bin/captures} MIRFAK_GPU=$base MIRFAK_NODE=$out/profile/node.yaml \
+    validate/measure/capture.sh "$out/captures" >&2 || captured="captures: some failed, see $out/captures"
+fi
+echo "all.sh: $captured" >&2
 
 # --- the table
 

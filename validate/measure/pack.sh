@@ -4,6 +4,8 @@
 # Not packed, because they are large: cuBLAS, cuDNN and NCCL, which are found there in LD_LIBRARY_PATH, where the system
 # looks, or among the packages of the python3 that has PyTorch. The machine's C library must be no older than this one's.
 #
+# With MIRFAK_PYTHON, a Python that has PyTorch 2.15, captures go along (capture.sh): the one there may have another PyTorch.
+#
 # usage: validate/measure/pack.sh FOLDER [BUILD]     BUILD: build/release when not given
 set -euo pipefail
 (($# >= 1)) || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
@@ -35,4 +37,5 @@ exec "$here/programs/$(basename "$0")" "$@"
 WRAPPER
   chmod +x "$folder/$name"
 done
+if [[ -n ${MIRFAK_PYTHON:-} ]]; then "$(dirname "$0")/capture.sh" --captures "$folder/captures" >&2; fi
 echo "$folder: $(du -sh "$folder" | cut -f1), $(ls "$folder/lib" | wc -l) libraries"

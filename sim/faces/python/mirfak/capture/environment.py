@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from . import attention, autograd_thread, compiled, fake_types, patches
+from . import attention, autograd_thread, compiled, fake_types, patches, spawned
 from .allocator import Allocator
 from .devices import Device
 from .exchange import Exchange
@@ -36,6 +36,10 @@ class Place:
         return self.rank % self.gpus_per_node
 
     @property
+    def ranks_of_node(self) -> int:
+        return min(self.gpus_per_node, self.world_size)
+
+    @property
     def header(self) -> dict[str, int]:
         """Fields of a capture."""
         return {"world_size": self.world_size, "gpus_per_node": self.gpus_per_node}
@@ -43,14 +47,13 @@ class Place:
     @property
     def variables(self) -> dict[str, str]:
         """Environment variables of torchrun."""
-        per_node = min(self.gpus_per_node, self.world_size)
         return {
             "RANK": str(self.rank),
             "LOCAL_RANK": str(self.local_rank),
             "GROUP_RANK": str(self.rank // self.gpus_per_node),
             "ROLE_RANK": str(self.rank),
             "WORLD_SIZE": str(self.world_size),
-            "LOCAL_WORLD_SIZE": str(per_node),
+            "LOCAL_WORLD_SIZE": str(self.ranks_of_node),
             "ROLE_WORLD_SIZE": str(self.world_size),
             "GROUP_WORLD_SIZE": str(-(-self.world_size // self.gpus_per_node)),
             "ROLE_NAME": "default",
@@ -79,7 +82,7 @@ class Environment:
         self.recorder = Recorder()
         self.allocator = Allocator(device.memory_bytes, expandable)
         self.memory = Memory(self.recorder, self.allocator)
-        self.cuda = FakeCuda(self.recorder, self.memory, device, min(place.gpus_per_node, place.world_size))
+        self.cuda = FakeCuda(self.recorder, self.memory, device, place.ranks_of_node)
         self.recorder.at_begin = self.allocator.begin_window
         self.steps = Steps(self.recorder, step, done)
         self.groups = FakeGroups(self.recorder, self.steps, self.stream, exchange, place.world_size, place.rank)
@@ -95,6 +98,8 @@ class Environment:
         self.cuda.install()
         self.memory.install(self.stream)
         self.groups.install()
+        place = self.place
+        spawned.install(place.rank, place.local_rank, place.world_size, place.ranks_of_node, lambda: self.groups.made)
         attention.install(self.device)
         autograd_thread.install(self.mode.fakes)
         install_triton(self.mode.launched)

@@ -118,6 +118,7 @@ class FakeGroups:
     ) -> None:
         self.recorder, self.steps, self.stream, self.exchange = recorder, steps, stream, exchange
         self.world_size, self.rank = world_size, rank
+        self.made = False  # whether the script has made a group
         self._alive: list[FinishedWork] = []  # C++ holds work without the Python object that answers for it
         self._pending: dict[int, int] = {}  # by storage of a functional collective's result: its work
 
@@ -292,6 +293,7 @@ class FakeGroups:
                     hint=f"capture with --world-size {world_size}",
                 )
             keywords.pop("store", None)
+            self.made = True
             return original(
                 backend, timeout=timeout, world_size=world_size, rank=rank, store=dist.HashStore(), **keywords
             )

@@ -55,6 +55,12 @@ def is_composite(function: Any) -> bool:
     )
 
 
+def given_results(function: Any, arguments: Any, keywords: Any) -> list[Any]:
+    """Tensors into which an operator is asked to write its results, `out`: they have the shapes of these."""
+    given = arguments_of(function, arguments, keywords)
+    return [given[argument.name] for argument in function._schema.arguments if argument.is_out]
+
+
 class FakeDevices(TorchDispatchMode):
     """`communicate(function, arguments, keywords, run)` takes operators of collectives."""
 
@@ -162,6 +168,9 @@ class FakeDevices(TorchDispatchMode):
         except (fake_tensor.DynamicOutputShapeException, fake_tensor.DataDependentOutputException):
             return self._shaped_by_values(function, arguments, keywords)
         except fake_tensor.UnsupportedOperatorException as error:
+            written = given_results(function, arguments, keywords)
+            if written:
+                return written[0] if len(written) == 1 else tuple(written)
             raise InputError(
                 f"the shape of what {function} returns cannot be told without running it",
                 hint="register a fake kernel for it (torch.library.register_fake)",

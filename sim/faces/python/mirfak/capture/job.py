@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import InputError
 from . import matching
 from .capture_file import Capture
+from .confinement import missing
 from .devices import Device
 from .exchange import Exchange, Turns
 from .role_search import RoleSearch
@@ -90,6 +91,8 @@ def capture_job(job: Job, ranks: list[int] | None, logs: pathlib.Path | None = N
     capture.ranks.update({rank: {"like": other} for rank, other in alike.items()})
     matching.check(capture)
     print(_summary(capture, sorted(answers), search, time.monotonic() - started), file=sys.stderr)
+    if note := missing():
+        print(f"note: {note}", file=sys.stderr)
     return capture
 
 

@@ -1,19 +1,17 @@
-"""A training script run as one rank: what it finds in its environment, and what it may do to the machine."""
+"""A training script run as one rank: what it finds in its environment, and how it ends."""
 
 from __future__ import annotations
 
-import builtins
-import io
 import json
 import os
 import pathlib
 import runpy
 import sys
-import tempfile
 import traceback
 from typing import Any, NoReturn
 
 from ..errors import Error, InputError
+from .confinement import Confinement
 from .devices import Device
 from .environment import Environment, Place, recorded
 from .exchange import Exchange
@@ -27,6 +25,9 @@ OFFLINE = {
     "WANDB_MODE": "disabled",
     "TOKENIZERS_PARALLELISM": "false",
 }
+
+EARLIER = "--step asks for an earlier one, from 0"
+NO_STEP = "ranks that a script starts itself are captured where torch.multiprocessing.spawn starts them"
 
 
 def run_rank(
@@ -60,12 +61,12 @@ def run_rank(
     del os.environ["CUDA_VISIBLE_DEVICES"]
     os.environ.update(place.variables | OFFLINE)
     environment = Environment(place, device, step, exchange, expandable, lambda: leave(recorded(environment)))
-    confine(folder / "written" / str(place.rank))
     try:
+        Confinement(folder / "written" / str(place.rank), folder).install(int(place.variables["MASTER_PORT"]))
         with environment:
             _run(command)
         said = f"{name_of(command)} ended after {environment.steps.finished} steps of its optimizer"
-        raise InputError(f"{said}, before the end of step {step}", hint="--step asks for an earlier one, from 0")
+        raise InputError(f"{said}, before the end of step {step}", hint=EARLIER if environment.steps.finished else NO_STEP)
     except SystemExit as error:
         leave(
             {
@@ -108,75 +109,3 @@ def place_of(error: BaseException) -> str:
             continue
         found = f"{name}:{line}"
     return found
-
-
-def confine(folder: pathlib.Path) -> None:
-    """Leads files that Python opens for writing into `folder`, and refuses connections to other hosts."""
-    folder.mkdir(parents=True, exist_ok=True)
-    scratch = folder.parent.parent / f"t{folder.name}"  # short: sockets lie in it
-    scratch.mkdir()
-    os.environ["TMPDIR"], tempfile.tempdir = str(scratch), str(scratch)
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(scratch / "inductor")
-    home = pathlib.Path(os.environ.get("HF_HOME") or os.path.expanduser("~/.cache/huggingface"))
-    if not (home / "datasets").is_dir():  # its files are written by C++
-        os.environ.setdefault("HF_DATASETS_CACHE", str(scratch / "datasets"))
-    original = io.open
-
-    def inside(path: Any) -> pathlib.Path:
-        return folder / os.path.abspath(os.fsdecode(path)).lstrip("/")
-
-    def opened(file: Any, mode: str = "r", *arguments: Any, **keywords: Any) -> Any:
-        if isinstance(file, int) or str(file).startswith(("/dev/", "/proc/", str(folder.parent.parent))):
-            return original(file, mode, *arguments, **keywords)
-        written = inside(file)
-        if set(mode) & set("wax+"):
-            written.parent.mkdir(parents=True, exist_ok=True)
-            if "w" not in mode and os.path.exists(file) and not written.exists():
-                written.write_bytes(original(file, "rb").read())
-            return original(written, mode, *arguments, **keywords)
-        return original(written if written.exists() else file, mode, *arguments, **keywords)
-
-    builtins.open = io.open = opened
-    _confine_folders(inside, str(folder.parent.parent))
-    _confine_saving()
-
-    def audit(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "socket.connect":
-            address = arguments[1]
-            if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
-                raise ConnectionRefusedError(f"a capture connects to no other host ({address[0]})")
-        elif event == "socket.getaddrinfo" and arguments[0] not in (
-            None,
-            "localhost",
-            "127.0.0.1",
-            "::1",
-            b"localhost",
-        ):
-            raise ConnectionRefusedError(f"a capture connects to no other host ({arguments[0]})")
-
-    sys.addaudithook(audit)
-
-
-def _confine_folders(inside: Any, own: str) -> None:
-    mkdir = os.mkdir
-
-    def made(path: Any, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
-        if dir_fd is not None or os.path.abspath(os.fsdecode(path)).startswith(own) or os.path.isdir(path):
-            mkdir(path, mode, dir_fd=dir_fd)
-        else:
-            inside(path).mkdir(parents=True, exist_ok=True)
-
-    os.mkdir = made
-
-
-def _confine_saving() -> None:
-    """torch.save to a path writes nothing: its values are fakes, and its file is written by C++."""
-    import torch
-
-    save = torch.save
-
-    def saved(value: Any, file: Any, *arguments: Any, **keywords: Any) -> None:
-        if not isinstance(file, (str, os.PathLike)):
-            save(value, file, *arguments, **keywords)
-
-    torch.save = saved
