@@ -136,6 +136,19 @@ TEST_CASE("draws of a capture's perturbations, and what more of each resource ga
   CHECK(has(table.out, "host speed of hgx-h100"));
 }
 
+TEST_CASE("a capture is written as Chakra traces, which are replayed") {
+  const ScratchFolder folder;
+  const std::string prefix = (folder.path() / "step").string();
+  const Finished written = simulated({"--chakra", prefix, "--format", "json"});
+  REQUIRE(written.status == 0);
+  const Finished replayed = run({"replay", prefix + ".0.et", prefix + ".1.et", "--format", "json"});
+  REQUIRE(replayed.status == 0);
+  CHECK(nlohmann::json::parse(replayed.out)["iteration_time_s"] ==
+        nlohmann::json::parse(written.out)["iteration_time_s"]);
+  CHECK(has(simulated({"--chakra", prefix, "--chakra-ranks", "7"}).err, "rank 7 is not in the capture"));
+  CHECK(has(simulated({"--chakra-ranks", "1"}).err, "--chakra-ranks says which ranks to write"));
+}
+
 TEST_CASE("a scenario that names a capture says what its short form says") {
   const ScratchFolder folder;
   const std::string named = (folder.path() / "job.yaml").string();

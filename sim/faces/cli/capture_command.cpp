@@ -5,6 +5,7 @@
 #include "capture/capture_simulation.hpp"
 #include "capture/captured_spread.hpp"
 #include "capture/captured_trace.hpp"
+#include "cli/chakra_files.hpp"
 #include "cli/json_output.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
@@ -41,6 +42,10 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   const Program& program = simulation.executed.joined.program;
   if (!options.timeline.empty()) write_timeline_json(options.timeline, program, simulation.executed.timeline);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
+  std::vector<std::string> of_files;
+  if (!options.chakra.empty()) {
+    of_files = write_chakra_files(options.chakra, options.chakra_ranks, scenario, captures);
+  }
   std::optional<Sensitivity> gains;
   if (options.factor) gains = sensitivity(scenario, captures, result, *options.factor);
   std::optional<Spread> spread;
@@ -49,6 +54,7 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   for (std::string& note : notes_of(scenario, captures, result, spread.has_value())) {
     result.notes.push_back(std::move(note));
   }
+  result.notes.insert(result.notes.end(), of_files.begin(), of_files.end());
   result.notes.insert(result.notes.end(), asserted.notes.begin(), asserted.notes.end());
   nlohmann::ordered_json json = capture_json(*simulation.capture, pricing, result, surroundings.seconds_so_far());
   if (spread) json["spread"] = spread_json(*spread);

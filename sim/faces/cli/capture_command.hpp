@@ -17,6 +17,8 @@ struct CaptureOptions {
   std::string trace;
   std::string timeline;
   std::string report;
+  std::string chakra;
+  std::string chakra_ranks;
   bool explain = false;
   std::optional<SpreadOptions> sampling;  // --samples
   std::optional<double> factor;           // --sensitivity

@@ -2,6 +2,7 @@
 
 #include "base/origin.hpp"
 #include "base/text.hpp"
+#include "capture/captured_chakra.hpp"
 #include "chakra/chakra_export.hpp"
 #include "network/host_list.hpp"
 
@@ -32,12 +33,25 @@ std::vector<int> ranks_of(const std::string& text) {
   return out;
 }
 
+ChakraHeaderTexts header_texts(const std::string& scenario) {
+  return {{"program", origin_text()}, {"scenario", scenario}};
+}
+
 }  // namespace
 
 void write_chakra_files(const std::string& prefix, const std::string& ranks, const Scenario& scenario,
                         const Simulation& simulation) {
-  const ChakraHeaderTexts texts = {{"program", origin_text()}, {"scenario", scenario.resolved}};
-  write_chakra(prefix, simulation, ranks_of(ranks), texts);
+  write_chakra(prefix, simulation, ranks_of(ranks), header_texts(scenario.resolved));
+}
+
+std::vector<std::string> write_chakra_files(const std::string& prefix, const std::string& ranks,
+                                            const CapturedScenario& scenario, const CaptureSources& sources) {
+  return write_chakra(prefix, scenario, sources, ranks_of(ranks), header_texts(scenario.resolved));
+}
+
+void check_chakra_options(const std::string& prefix, const std::string& ranks) {
+  if (ranks.empty() || !prefix.empty()) return;
+  fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
 }
 
 }  // namespace mirfak

@@ -240,8 +240,6 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
       {options.unfolded, "--unfolded", "each captured rank runs its own events"},
       {!options.links.empty(), "--links", "communication of captures has the links for itself"},
       {!options.memory_snapshot.empty(), "--memory-snapshot", "only the peaks of a capture's memory are kept"},
-      {!options.chakra.empty(), "--chakra", "of models and strategies"},
-      {!options.chakra_ranks.empty(), "--chakra-ranks", "of models and strategies"},
       {options.emit.given(), "--emit", "a captured program has no strategy that launch arguments would state"},
   };
   for (const Other& other : others) {
@@ -251,7 +249,9 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
         fmt::format("{} means nothing for {}, which is of a capture: {}", other.option, options.scenario, other.reason),
         "leave it out");
   }
-  return {format, options.trace, options.timeline, options.report, options.explain, sampling, factor};
+  return {format,          options.trace,  options.timeline,
+          options.report,  options.chakra, options.chakra_ranks,
+          options.explain, sampling,       factor};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
@@ -307,13 +307,11 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   check_format(options, format);
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);
+  check_chakra_options(options.chakra, options.chakra_ranks);
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (names_capture(document)) {
     return simulate_capture(document, options_of_capture(options, format, sampling, factor), sources, surroundings);
-  }
-  if (!options.chakra_ranks.empty() && options.chakra.empty()) {
-    fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
   }
   if (has_jobs(document)) {
     refuse_of_several_jobs(options);

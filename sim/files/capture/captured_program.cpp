@@ -254,7 +254,7 @@ class ProgramMaker {
  public:
   ProgramMaker(const Capture& capture, const CapturePricing& pricing) : capture_(capture), pricing_(pricing) {}
 
-  CapturedProgram make() {
+  CapturedProgram make(std::vector<ChakraTrace>& traces) {
     check_cluster();
     price_operators();
     PricedCommunication communication = matched_communication(capture_, CommunicationPrices(pricing_.cluster));
@@ -265,6 +265,7 @@ class ProgramMaker {
     std::vector<double> idle_s;
     for (std::size_t i = 0; i < out_.ranks.size(); ++i) idle_s.push_back(idle(i));
     execute_at(idle_s);
+    traces = std::move(traces_);
     return std::move(out_);
   }
 
@@ -408,7 +409,13 @@ double ProgramMaker::idle(std::size_t rank) const {
 }  // namespace
 
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing) {
-  return ProgramMaker(capture, pricing).make();
+  std::vector<ChakraTrace> traces;
+  return captured_program(capture, pricing, traces);
+}
+
+CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing,
+                                 std::vector<ChakraTrace>& traces) {
+  return ProgramMaker(capture, pricing).make(traces);
 }
 
 }  // namespace mirfak

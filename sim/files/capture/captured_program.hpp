@@ -66,4 +66,9 @@ struct CapturedProgram {
 // ranks that wait for each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing);
 
+// The same, with the traces that were joined, by index of CapturedProgram::ranks: the durations of their nodes are
+// those of which tasks begin, before several streams share a GPU.
+CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing,
+                                 std::vector<ChakraTrace>& traces);
+
 }  // namespace mirfak

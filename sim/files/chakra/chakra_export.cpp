@@ -23,6 +23,30 @@ namespace mirfak {
 
 namespace {
 
+constexpr const char* kSchemaVersion = "0.0.4";
+
+std::filesystem::path file_of(const std::filesystem::path& prefix, std::string_view ending) {
+  return prefix.parent_path() / (prefix.filename().string() + std::string(ending));
+}
+std::filesystem::path trace_file_of(const std::filesystem::path& prefix, std::int64_t rank) {
+  return file_of(prefix, fmt::format(".{}.et", rank));
+}
+std::filesystem::path groups_file_of(const std::filesystem::path& prefix) {
+  return file_of(prefix, ".comm_groups.json");
+}
+
+// Writes one trace; `add_nodes` hands its nodes to the writer.
+template <class AddNodes>
+void write_trace_file(const StagedFile& staged, const ChakraTrace& head, const ChakraHeaderTexts& texts,
+                      AddNodes add_nodes) {
+  std::ofstream out(staged.path(), std::ios::binary | std::ios::trunc);
+  if (!out) fail_to_write(staged.target(), errno);
+  ChakraWriter writer(out, head, texts);
+  add_nodes(writer);
+  out.close();
+  if (!out) fail_to_write(staged.target(), errno);
+}
+
 // An entry becomes a node on every rank that its simulated rank stands for.
 struct Entry {
   TaskId task = 0;
@@ -194,9 +218,8 @@ std::vector<Entries> entries_of(const Program& program) {
 
 class Exporter {
  public:
-  Exporter(const std::filesystem::path& prefix, const Simulation& simulation, const ChakraHeaderTexts& texts)
-      : prefix_(prefix),
-        texts_(texts),
+  Exporter(const Simulation& simulation, const ChakraHeaderTexts& texts)
+      : texts_(texts),
         folded_(simulation.program.ranks.size() < static_cast<std::size_t>(simulation.job.strategy.ranks())),
         program_(simulation.lowered_as({!folded_, true})),
         timeline_(simulation.times_of(program_)),
@@ -212,9 +235,6 @@ class Exporter {
   // write() writes the nodes of a rank, write_groups() the groups of all `ranks`.
   void write(int rank, const StagedFile& staged) const;
   void write_groups(const std::vector<int>& ranks, const StagedFile& staged) const;
-  std::filesystem::path file(std::string_view ending) const {
-    return prefix_.parent_path() / (prefix_.filename().string() + std::string(ending));
-  }
 
  private:
   ChakraNode node(const Entry& entry, int rank, std::map<std::pair<int, int>, std::int64_t>& messages) const;
@@ -223,7 +243,6 @@ class Exporter {
   GroupId group(const Entry& entry, int rank) const {
     return groups_of_ranks_[entry.grouping][static_cast<std::size_t>(rank)];
   }
-  const std::filesystem::path& prefix_;
   const ChakraHeaderTexts& texts_;
   bool folded_;
   Program program_;
@@ -283,7 +302,7 @@ ChakraNode Exporter::node(const Entry& entry, int rank, std::map<std::pair<int, 
 void Exporter::write(int rank, const StagedFile& staged) const {
   ChakraTrace head;
   head.rank = rank;
-  head.version = "0.0.4";
+  head.version = kSchemaVersion;
   const Entries& entries = entries_[real_.standing_for(rank)];
   std::map<std::string, std::int64_t> sizes;
   for (const Entry& entry : entries) {
@@ -293,18 +312,15 @@ void Exporter::write(int rank, const StagedFile& staged) const {
     if (is_new) size->second = static_cast<std::int64_t>(real_.members(own).size());
   }
   for (const auto& [name, size] : sizes) head.groups.push_back({name, size});
-  std::ofstream out(staged.path(), std::ios::binary | std::ios::trunc);
-  if (!out) fail_to_write(staged.target(), errno);
-  ChakraWriter writer(out, head, texts_);
-  std::map<std::pair<int, int>, std::int64_t> messages;
-  for (std::uint32_t i = 0; i < entries.size(); ++i) {
-    ChakraNode own = node(entries[i], rank, messages);
-    own.id = i;
-    own.data_dependencies.assign(entries[i].after.begin(), entries[i].after.end());
-    writer.add(own);
-  }
-  out.close();
-  if (!out) fail_to_write(staged.target(), errno);
+  write_trace_file(staged, head, texts_, [&](ChakraWriter& writer) {
+    std::map<std::pair<int, int>, std::int64_t> messages;
+    for (std::uint32_t i = 0; i < entries.size(); ++i) {
+      ChakraNode own = node(entries[i], rank, messages);
+      own.id = i;
+      own.data_dependencies.assign(entries[i].after.begin(), entries[i].after.end());
+      writer.add(own);
+    }
+  });
 }
 
 void Exporter::write_groups(const std::vector<int>& ranks, const StagedFile& staged) const {
@@ -340,7 +356,7 @@ std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& 
                          const std::vector<int>& ranks, const ChakraHeaderTexts& texts) {
   check(simulation);
   require_whole(simulation, "a Chakra trace");
-  const Exporter exporter(prefix, simulation, texts);
+  const Exporter exporter(simulation, texts);
   std::vector<int> wanted = ranks;
   if (wanted.empty()) {
     for (int rank = 0; rank < exporter.cluster_ranks(); ++rank) wanted.push_back(rank);
@@ -352,12 +368,30 @@ std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& 
   // All files or none are written: each is checked to be writable before the first is written, and gets its name after
   // all are complete.
   std::deque<StagedFile> staged;
-  for (const int rank : wanted) staged.emplace_back(exporter.file(fmt::format(".{}.et", rank)));
-  const StagedFile& groups = staged.emplace_back(exporter.file(".comm_groups.json"));
+  for (const int rank : wanted) staged.emplace_back(trace_file_of(prefix, rank));
+  const StagedFile& groups = staged.emplace_back(groups_file_of(prefix));
   parallel_for(wanted.size(), [&](std::size_t i) { exporter.write(wanted[i], staged[i]); });
   exporter.write_groups(wanted, groups);
   commit_all(staged);
   return wanted.size();
+}
+
+void write_chakra(const std::filesystem::path& prefix, std::span<const ChakraTrace> traces,
+                  const std::map<std::string, std::vector<std::int64_t>>& groups, const ChakraHeaderTexts& texts) {
+  std::deque<StagedFile> staged;
+  for (const ChakraTrace& trace : traces) staged.emplace_back(trace_file_of(prefix, trace.rank));
+  const StagedFile& of_groups = staged.emplace_back(groups_file_of(prefix));
+  parallel_for(traces.size(), [&](std::size_t i) {
+    ChakraTrace head;
+    head.rank = traces[i].rank;
+    head.version = kSchemaVersion;
+    head.groups = traces[i].groups;
+    write_trace_file(staged[i], head, texts, [&](ChakraWriter& writer) {
+      for (const ChakraNode& node : traces[i].nodes) writer.add(node);
+    });
+  });
+  of_groups.write(nlohmann::ordered_json(groups).dump() + "\n");
+  commit_all(staged);
 }
 
 }  // namespace mirfak

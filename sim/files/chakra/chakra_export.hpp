@@ -1,9 +1,13 @@
 #pragma once
 
+#include "chakra/chakra_trace.hpp"
 #include "simulation/iteration.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,5 +32,10 @@ using ChakraHeaderTexts = std::vector<std::pair<std::string, std::string>>;
 // cluster does not have.
 std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
                          const std::vector<int>& ranks, const ChakraHeaderTexts& texts);
+
+// Writes traces that are there already, of ranks and groups of their own: the same files. `groups`: the ranks of every
+// group that nodes name.
+void write_chakra(const std::filesystem::path& prefix, std::span<const ChakraTrace> traces,
+                  const std::map<std::string, std::vector<std::int64_t>>& groups, const ChakraHeaderTexts& texts);
 
 }  // namespace mirfak
