@@ -8,11 +8,13 @@
 #include "base/reading_observer.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
+#include "base/written_number.hpp"
 #include "base/yaml.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -22,6 +24,14 @@ namespace {
 
 void tell(const Node& node, ReadValue::Kind kind, double minimum = 0, double maximum = 0) {
   if (auto* observer = reading_observer()) observer->value(node, {kind, minimum, maximum});
+}
+
+// Returns the units that a number may have here, for a text that begins as one; else "".
+std::string hint_of_units(const Node& node) {
+  if (!node.is_scalar() || node.value().scalar.empty()) return "";
+  if (std::isdigit(static_cast<unsigned char>(node.value().scalar.front())) == 0) return "";
+  const std::string units = units_of_written_number(node.path());
+  return units.empty() ? "" : "units of this key: " + units;
 }
 
 // `json` makes the text, if an observer listens.
@@ -223,7 +233,9 @@ bool Node::as_bool() const {
 }
 
 std::optional<double> Node::parse_number() const {
-  if (!is_scalar() || value_->quoted) return std::nullopt;
+  if (!is_scalar()) return std::nullopt;
+  if (const auto written = written_number(value_->scalar, path_)) return written;
+  if (value_->quoted) return std::nullopt;
   const std::string& text = value_->scalar;
   const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
   const char* const end = text.data() + text.size();
@@ -238,7 +250,7 @@ std::optional<double> Node::parse_number() const {
 
 double Node::as_number(double minimum, double maximum) const {
   const std::optional<double> number = parse_number();
-  if (!number) fail("expected a number, found " + described());
+  if (!number) fail("expected a number, found " + described(), hint_of_units(*this));
   tell(*this, ReadValue::Kind::number, minimum, maximum);
   if (*number < minimum || *number > maximum) {
     fail(fmt::format("expected a number from {:g} to {:g}, found {}", minimum, maximum, described()));
@@ -249,7 +261,9 @@ double Node::as_number(double minimum, double maximum) const {
 std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const {
   constexpr double exact = 9007199254740992;  // 2^53: below this value, every whole number is a double
   const std::optional<double> number = parse_number();
-  if (!number || *number != std::floor(*number)) fail("expected a whole number, found " + described());
+  if (!number || *number != std::floor(*number)) {
+    fail("expected a whole number, found " + described(), number ? "" : hint_of_units(*this));
+  }
   tell(*this, ReadValue::Kind::whole_number, static_cast<double>(minimum), static_cast<double>(maximum));
   if (std::abs(*number) > exact || *number < static_cast<double>(minimum) || *number > static_cast<double>(maximum)) {
     fail(static_cast<double>(maximum) >= exact

@@ -14,6 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = ReadValue::Kind;
 
+// A number with a unit, as base/written_number.hpp reads it.
+constexpr const char* kWrittenNumber = R"(^\$?[0-9.]+(e[+-]?[0-9]+)? ?[A-Za-z/]*$)";
+
 // "nodes", "" (an item), "type" of "nodes[3].type".
 std::vector<std::string> steps_of(const std::string& path) {
   std::vector<std::string> out;
@@ -199,12 +202,12 @@ class Writer {
           out.push_back({{"type", "boolean"}});
           break;
         case Kind::number:
-          out.push_back({{"type", "number"}});
+          out.push_back({{"type", {"number", "string"}}, {"pattern", kWrittenNumber}});
           add_range(out.back(), read);
           break;
         case Kind::whole_number:
           if (place.read.contains(Kind::number)) break;
-          out.push_back({{"type", "integer"}});
+          out.push_back({{"type", {"integer", "string"}}, {"pattern", kWrittenNumber}});
           add_range(out.back(), read);
           break;
         case Kind::list:

@@ -42,7 +42,7 @@ std::vector<PriceSpec> read_price_profile(ProfileFile& file) {
 
 std::optional<PriceSpec> stated_price(const Node& node, const std::string& gpu) {
   const std::string text = node.as_string();
-  const std::size_t sign = text.find_first_not_of("+-");
+  const std::size_t sign = text.find_first_not_of("+-$");
   const bool number = sign != std::string::npos && std::isdigit(static_cast<unsigned char>(text[sign])) != 0;
   if (node.value().quoted || !number || FileReference(text).is_path()) return std::nullopt;
   PriceSpec price;
