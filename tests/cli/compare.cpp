@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 
 using namespace mirfak::test;
 using nlohmann::json;
@@ -55,4 +57,30 @@ TEST_CASE("the page stands by itself, and is there although a terminal got the t
   CHECK(page.starts_with("<!DOCTYPE html>"));
   CHECK(page.ends_with("</html>\n"));
   CHECK(std::count(page.begin(), page.end(), '\n') > 20);
+}
+
+TEST_CASE("each written scenario simulates to the figures of its row") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path() / "rows");
+  const Finished finished = run(Invocation{compare({"--out", "rows", "--format", "json"}), folder.path()});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  const json options = json::parse(finished.out).at("options");
+  std::size_t written = 0;
+  for (const json& option : options) {
+    CHECK(option.at("scenario").is_null() != option.at("runs").get<bool>());
+    if (!option.at("runs")) continue;
+    const std::string name = option.at("scenario");
+    const Finished simulated = run(Invocation{{"simulate", name, "--format", "json"}, folder.path()});
+    REQUIRE_MESSAGE(simulated.status == 0, simulated.err);
+    const json result = json::parse(simulated.out);
+    for (const char* key : {"iteration_time_s", "iteration_time_low_s", "mfu", "gpus"}) {
+      CHECK(result.at(key) == option.at(key));
+    }
+    ++written;
+  }
+  CHECK(written == 9);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path() / "rows"), {}) == 9);
+  const Finished missing = run(Invocation{compare({"--out", "nowhere"}), folder.path()});
+  CHECK(missing.status == 2);
+  CHECK(missing.out.empty());
 }

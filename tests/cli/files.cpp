@@ -268,6 +268,7 @@ TEST_CASE("every option that names a file is in the table above") {
   }
   known.insert("calibrate --machine");
   for (const char* command : {"simulate", "search"}) known.insert(std::string(command) + " --emit-dir");  // below
+  known.insert("compare --out");   // tests/cli/compare.cpp
   known.insert("diff --cluster");  // diff writes no file
   known.insert("init --out");      // made from a template: it reads no file of the user's
   known.insert("shard --svg");     // needs Graphviz

@@ -27,7 +27,8 @@ std::vector<ImportFile> stored(const ScratchFolder& folder, const std::vector<La
   return out;
 }
 
-// An order that has no name for the program comes back as the file that has it.
+}  // namespace
+
 void compare_schedules(Job& before, const Job& after) {
   if (schedule_of(after.strategy.schedule).path.empty()) return;
   const PipelineShape shape = pipeline_shape(before.strategy, microbatches(before.strategy, before.training));
@@ -36,9 +37,11 @@ void compare_schedules(Job& before, const Job& after) {
   before.strategy.schedule = after.strategy.schedule;
 }
 
-ImportedJob read_back(const std::vector<ImportFile>& files, bool placed) {
+namespace {
+
+ImportedJob read_back(const std::vector<ImportFile>& files, const std::string& nodes) {
   ImportRequest request;
-  if (!placed) request.nodes = {node_choice("hgx-h100:4")};
+  request.nodes = {node_choice(nodes)};
   return import_job(files, request, ImportContext{import_sources()});
 }
 
@@ -56,6 +59,14 @@ void check_understood(const ImportDraft& draft) {
 }
 
 }  // namespace
+
+Job read_back_job(const std::vector<LaunchFile>& files, const std::string& nodes) {
+  const ScratchFolder folder;
+  const ImportedJob read = read_back(stored(folder, files), nodes);
+  check_understood(read.draft);
+  REQUIRE(read.draft.obstacles().empty());
+  return parse_scenario(read.scenario, import_sources()).job;
+}
 
 std::optional<Scenario> drawn_scenario(const std::string& text) {
   try {
@@ -87,7 +98,7 @@ void check_read_back(LaunchTarget target, Launcher launcher, int jobs,
     CAPTURE(launch_text(*files));
     CAPTURE(before->resolved);
     const ScratchFolder folder;
-    const ImportedJob read = read_back(stored(folder, *files), false);
+    const ImportedJob read = read_back(stored(folder, *files), "hgx-h100:4");
     check_understood(read.draft);
     check_machine(read.draft, launcher);
     REQUIRE(read.draft.obstacles().empty());

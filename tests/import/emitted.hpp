@@ -24,6 +24,12 @@ std::optional<Scenario> drawn_scenario(const std::string& text);
 std::optional<std::vector<LaunchFile>> written_files(const Job& job, LaunchTarget target,
                                                      Launcher launcher = Launcher::none);
 
+// The job that written files are read back as, on nodes such as "hgx-h100:4". An order of passes that has no name for
+// the program comes back as the file that has it.
+Job read_back_job(const std::vector<LaunchFile>& files, const std::string& nodes);
+// Gives a job the schedule of another, if both are the same order of passes and a file has the other's.
+void compare_schedules(Job& before, const Job& after);
+
 // Writes so many drawn jobs, reads the files back from a folder, and compares the strategies.
 void check_read_back(LaunchTarget target, Launcher launcher, int jobs,
                      const std::function<std::string(std::mt19937&)>& draw);

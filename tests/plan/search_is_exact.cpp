@@ -244,6 +244,31 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
   }
 }
 
+TEST_CASE("a search finds the best of what a program does not refuse, wherever it is asked") {
+  const auto of_branch = [](const Strategy& strategy) { return strategy.tensor > 1 && strategy.micro_batch > 1; };
+  const auto of_strategy = [](const Strategy& strategy) {
+    return strategy.zero == 1 && strategy.recompute == Recompute::full;
+  };
+  const auto of_job = [](const Job& job) { return job.strategy.pipeline > 1 && job.strategy.overlap_grad_reduce; };
+  std::int64_t refused = 0;
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.refusals = {of_branch, of_strategy, of_job};
+    std::vector<JudgedStrategy> allowed;
+    for (const JudgedStrategy& judged : each.all) {
+      Job job = *judged.job;
+      job.strategy = judged.strategy;
+      const bool refuses = of_branch(judged.strategy) || of_strategy(judged.strategy) || of_job(job);
+      refused += refuses ? 1 : 0;
+      if (!refuses) allowed.push_back(judged);
+    }
+    check_same(search(each.space.job, spec), best_of(allowed, spec));
+  }
+  CHECK(refused > 0);
+}
+
 TEST_CASE("a search with rules of the user finds the best of what keeps them") {
   // One of layouts, one of blocks, one of what comes last in the tree.
   const Document document = Document::from_text(

@@ -36,8 +36,9 @@ const std::string kMixed = "scenarios/llama2-70b-h100-a100.yaml";
 
 std::vector<ResultKind> result_kinds() {
   const std::string iterations = "JSON (`--format json`)";
-  const std::set<std::string> strategy = {"strategies[].strategy", "strategies[].variants[].strategy",
-                                          "variants[].strategy"};
+  const std::set<std::string> strategy = {
+      "strategies[].strategy",        "strategies[].variants[].strategy", "variants[].strategy",   "baseline.strategy",
+      "baseline.variants[].strategy", "robust.fastest.strategy",          "robust.robust.strategy"};
   return {
       {"simulate",
        {iterations},
@@ -56,6 +57,7 @@ std::vector<ResultKind> result_kinds() {
       {"search",
        {"Search (`mirfak search --format json`)", iterations},
        {{"search", "scenarios/search-llama2-70b-h100.yaml"},
+        {"search", kSmall, "--free", "all", "--robust", "--set", "search.space.recompute_layers=[all]"},
         {"search", "scenarios/search-cost-llama3-70b.yaml"},
         {"search", "scenarios/search-mixed-a100-h100.yaml"},
         {"search", "scenarios/search-stages-h100-v100.yaml", "--time-limit", "0.001"}},

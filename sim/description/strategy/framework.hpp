@@ -253,6 +253,7 @@ struct Framework {
   std::string name;
   std::string source;              // origin of the habits
   std::vector<std::string> likes;  // frameworks that it inherits from, the nearest first
+  std::string program;             // list of its program's options (hw_profiles/launch/options/); "": there is none
   FusionHabits fusion;
   KernelHabits kernels;
   AdapterHabits adapters;

@@ -181,6 +181,9 @@ class FrameworkReader {
       : file_(root.where().file), root_(root), inherited_(inherited) {
     if (const std::optional<Node> like = root_.find("like")) inherit(inherited(*like));
     framework_.name = name_of(root);
+    if (const std::optional<Node> program = root_.find("program")) {
+      framework_.program = read_text(*program, "a list of options of hw_profiles/launch/options");
+    }
     if (const std::optional<Node> source = root_.find("source")) {
       framework_.source = read_source(*source);
     } else if (framework_.likes.empty()) {

@@ -9,6 +9,7 @@
 #include "comparison/captured_options.hpp"
 #include "comparison/comparison_report.hpp"
 #include "comparison/option_results.hpp"
+#include "comparison/written_options.hpp"
 #include "page/page_data.hpp"
 #include "scenario/comparison_file.hpp"
 
@@ -28,6 +29,7 @@ struct CompareOptions {
   std::vector<std::string> overrides;
   std::string format;
   std::string report;
+  std::string out;
   int jobs = 0;
   std::string data;
 };
@@ -44,6 +46,11 @@ CommandSyntax syntax_for(CompareOptions& options) {
       "override a key in the scenarios of all options; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html", "write a page with the table and a plot");
+  syntax.add_file(FileRole::as_added, "out", options.out, "FOLDER", "write a scenario for each row that runs here");
+  syntax.more_files = [&options](std::vector<FileArgument>& files) {
+    const std::filesystem::path folder = options.out;
+    if (!options.out.empty()) files.push_back({FileRole::output, "--out", folder / "01.yaml"});
+  };
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
@@ -69,6 +76,9 @@ CommandOutput compare_captured(const ComparisonFile& file, const CompareOptions&
                                const Surroundings& surroundings) {
   if (!options.report.empty()) {
     fail_input({}, "--report draws the options of a model, and these are of a capture", "leave it out");
+  }
+  if (!options.out.empty()) {
+    fail_input({}, "--out writes strategies of a model, and a captured program has its own", "leave it out");
   }
   const InterruptWatch watch;
   Progress progress("options", file.choices.size(), 0, surroundings.progress, surroundings.progress_columns);
@@ -102,10 +112,11 @@ CommandOutput run_compare(std::span<const std::string> arguments, const Surround
   if (compares_captures(file)) return compare_captured(file, options, format, surroundings);
   const InterruptWatch watch;
   Progress progress("options", file.choices.size(), 0, surroundings.progress, surroundings.progress_columns);
-  const Comparison comparison = compare_options(
+  Comparison comparison = compare_options(
       file, data_folders(options.data), options.jobs,
       [&](std::size_t done) { progress.update(done, file.choices.size()); },
       [] { return InterruptWatch::interrupted(); });
+  if (!options.out.empty()) write_options(file, options.out, comparison);
   if (!options.report.empty()) {
     write_text_file(options.report, page_of(comparison_page_data(file, comparison)));
   }

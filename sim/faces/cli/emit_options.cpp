@@ -71,18 +71,21 @@ void EmitOptions::check(OutputFormat format) const {
   if (format == OutputFormat::csv) fail_input({}, "--emit prints text, not CSV", "leave out --format csv");
 }
 
+LaunchRequest EmitOptions::request(const fs::path& hardware) const {
+  LaunchRequest out = request_of(*this);
+  out.hardware = hardware;
+  return out;
+}
+
 std::string emitted(const Job& job, const EmitOptions& options, const ScenarioSources& sources,
-                    const Document& document, const std::string& remedy) {
-  LaunchRequest request = request_of(options);
-  request.hardware = sources.folders.hardware;
+                    const Document& document, const std::vector<std::string>& notes) {
   std::vector<LaunchFile> files;
   try {
-    files = noted_launch_files(job, request, sources);
+    files = noted_launch_files(job, options.request(sources.folders.hardware), sources, notes);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
     const Location where = error.where().known() ? error.where() : place_of_key(document, error.message());
-    const std::string between = error.hint().empty() || remedy.empty() ? "" : "; or ";
-    fail_infeasible(where, error.message(), error.hint() + between + remedy);
+    fail_infeasible(where, error.message(), error.hint());
   }
   if (options.folder.empty()) return launch_text(files);
   write_all(options.folder, files);

@@ -5,6 +5,7 @@
 #include "launch/launch_arguments.hpp"
 #include "scenario/scenario_sources.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,11 +24,13 @@ struct EmitOptions {
   // Throws Error(input) for an unknown target or launcher, for an option without effect (--launcher or --emit-dir
   // without --emit), and for a --format other than text.
   void check(OutputFormat format) const;
+  // The request that the options make; only if they are given. `hardware`: the folder hw_profiles/.
+  LaunchRequest request(const std::filesystem::path& hardware) const;
 };
 
 // Returns the text that --emit prints; with --emit-dir, writes all files or none and returns their names. If the
-// program cannot express a key, the error has the place of the key in `document`, and `remedy` after its hint.
+// program cannot express a key, the error has the place of the key in `document`. `notes`: further comments.
 std::string emitted(const Job& job, const EmitOptions& options, const ScenarioSources& sources,
-                    const Document& document, const std::string& remedy = "");
+                    const Document& document, const std::vector<std::string>& notes = {});
 
 }  // namespace mirfak

@@ -11,6 +11,7 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "launch/runnable_search.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
@@ -54,7 +55,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   CommandSyntax syntax(
       "mirfak search SCENARIO [OPTION]...",
       "Finds the best strategies to train the model of the YAML file SCENARIO on its cluster. What stands\n"
-      "under `strategy` is fixed; the `search` section limits the rest.");
+      "under `strategy` is fixed, unless in a launch script; the `search` section limits the rest.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   const auto short_for = [&](const char* name, const char* key, const char* value, const char* sentence) {
@@ -77,6 +78,18 @@ CommandSyntax syntax_for(SearchOptions& options) {
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
   short_for("deadline", "deadline_days", "DAYS", "the longest that the training may take (search.deadline_days)");
   short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw (search.power_cap_w)");
+  const auto keys = [&](const char* name, const char* value, const char* sentence) {
+    const auto override_it = [&options, name](const std::string& text) {
+      options.overrides.push_back(fmt::format("search.{}={}", name, text == "all" ? text : fmt::format("[{}]", text)));
+    };
+    add(name, po::value<std::string>()->notifier(override_it)->value_name(value), sentence);
+  };
+  keys("free", "all|KEY,...", "choose stated keys too; what is stated is compared (search.free)");
+  add("robust", po::bool_switch()->notifier([&options](bool given) {
+    if (given) options.overrides.emplace_back("search.robust=true");
+  }),
+      "find the least p90 of the time too, for --out and --emit (search.robust)");
+  keys("keep", "KEY,...", "keep stated keys, and choose all others (search.keep)");
   add("planner", po::value(&options.planner)->default_value("search")->value_name("search|alpa"),
       "the exact search, or Alpa's integer and dynamic programs");
   add("intra-only", po::bool_switch(&options.intra_only), "Alpa without pipeline stages: one stage has all GPUs");
@@ -153,15 +166,11 @@ SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& opti
   const auto show = [&](std::int64_t done, std::int64_t total) {
     progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
-  return search_and_simulate(scenario.job, scenario.search.spec, options.jobs, show, stop);
+  return search_and_simulate(scenario, options.jobs, show, stop);
 }
 
-// Emits the best strategy. The remedy tells how to keep the search from strategies that the program cannot express.
 std::string emitted_best(const SearchScenario& scenario, const Job& best, const SearchOptions& options) {
-  const bool shaped = !best.strategy.stages.empty();
-  const std::string remedy = (shaped ? std::string("set search.space.stages=alike") : "fix this key with --set") +
-                             ", so that the search finds what the program can run";
-  return emitted(best, options.emit, ScenarioSources(data_folders(options.data)), scenario.document, remedy);
+  return emitted(best, options.emit, ScenarioSources(data_folders(options.data)), scenario.document, scenario.notes);
 }
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
@@ -252,6 +261,23 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   return output;
 }
 
+// Returns the scenario. A launch script states a whole strategy, which leaves nothing to search: all of it is free
+// unless something else is said.
+Document searched_document(const SearchOptions& options, const ScenarioSources& sources) {
+  Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
+  const bool script = options.import.given() || is_import_file(options.scenario);
+  if (script && !plans_with_alpa(options) && !freed_keys(document).any()) document.override_value("search.free=all");
+  return document;
+}
+
+// Keeps the search to strategies that the framework, and the program that they are emitted for, can run. Alpa's planner
+// has a space of its own.
+void keep_to_programs(SearchScenario& scenario, const SearchOptions& options, const DataFolders& folders) {
+  if (plans_with_alpa(options)) return;
+  keep_to_framework(scenario, folders.hardware);
+  if (options.emit.given()) keep_to_target(scenario, options.emit.request(folders.hardware));
+}
+
 }  // namespace
 
 CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings) {
@@ -261,8 +287,8 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   check(options, format);
   const DataFolders folders = data_folders(options.data);
   const ScenarioSources sources(folders);
-  const SearchScenario scenario =
-      parse_search(scenario_document(options.scenario, options.import, options.overrides, sources), folders);
+  SearchScenario scenario = parse_search(searched_document(options, sources), folders);
+  keep_to_programs(scenario, options, folders);
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;
@@ -270,7 +296,9 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (plans_with_alpa(options)) return run_alpa(scenario, how);
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
-  const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front();
+  const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr
+                                  : outcome.robust           ? &outcome.robust->robust.strategy
+                                                             : &outcome.strategies.front();
   CommandOutput output = told(report, best, search_failure, how);
   if (!options.report.empty()) {
     write_report(options, scenario, outcome.strategies, search_page_data(report, surroundings.seconds_so_far()));

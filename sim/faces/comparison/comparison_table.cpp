@@ -104,8 +104,8 @@ Cell date_cell(const std::optional<std::chrono::sys_days>& date) { return date ?
 Table options_table(const Comparison& comparison) {
   Table table("-:option | -:runs");
   for (const ComparisonFigure& figure : kComparisonFigures) table.add_key(figure.key);
-  for (const char* key :
-       {"in_time", "surely_in_time", "latest_start", "latest_sure_start", "ties_with_first", "strategy", "reason"}) {
+  for (const char* key : {"in_time", "surely_in_time", "latest_start", "latest_sure_start", "ties_with_first",
+                          "strategy", "reason", "scenario"}) {
     table.add_key(key);
   }
   for (const OptionResult& row : comparison.rows) {
@@ -114,7 +114,7 @@ Table options_table(const Comparison& comparison) {
     cells.insert(cells.end(),
                  {row.runs() && row.in_time, row.runs() && row.surely_in_time, date_cell(row.start),
                   date_cell(row.sure_start), row.ties_with_first, row.runs() ? Cell(option_strategy(row)) : Cell(),
-                  row.runs() ? Cell() : Cell(reason_text(row))});
+                  row.runs() ? Cell() : Cell(reason_text(row)), row.file.empty() ? Cell() : Cell(row.file)});
     table.add(std::move(cells));
   }
   return table;
@@ -127,7 +127,7 @@ std::string reason_text(const OptionResult& row) {
   return search_failure_reason(SearchReport{*row.scenario, row.outcome, {}});
 }
 
-std::string option_strategy(const OptionResult& row) { return strategy_text(row.best()->found.job); }
+std::string option_strategy(const OptionResult& row) { return whole_strategy_text(row.best()->found.job); }
 
 std::string comparison_question(const ComparisonFile& file, const Comparison& comparison) {
   const Sizing& sizing = file.sizing;

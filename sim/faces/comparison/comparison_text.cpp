@@ -74,6 +74,7 @@ std::string option_strategies(const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     const OptionResult& row = comparison.rows[i];
     if (row.runs()) table.add({place_of(i, row), row.option, option_strategy(row)});
+    if (row.runs() && !row.file.empty()) table.add({"", "", row.file});
   }
   return "\nTheir strategies\n" + table.text();
 }

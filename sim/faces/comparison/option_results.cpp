@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "launch/runnable_search.hpp"
 #include "scenario/sections.hpp"
 #include "training/expected_finish.hpp"
 
@@ -92,6 +93,7 @@ OptionResult evaluated(const ComparisonChoice& choice, const Sizing& sizing, con
   row.nodes = choice.nodes;
   try {
     row.scenario = parse_search(choice.document, folders);
+    keep_to_framework(*row.scenario, folders.hardware);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
     row.refused = error.message();
@@ -112,7 +114,14 @@ OptionResult evaluated(const ComparisonChoice& choice, const Sizing& sizing, con
     row.refused = error.message();
   }
   if (row.best() == nullptr) return row;
-  row.finish_s = finish_of(FinishTime(operations, cluster, row.best()->found.job), row.best()->iteration);
+  try {
+    row.finish_s = finish_of(FinishTime(operations, cluster, row.best()->found.job), row.best()->iteration);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    row.outcome.strategies.clear();
+    row.refused = error.message();
+    return row;
+  }
   if (!row.runs()) {
     row.refused = "next to nothing lasts: failures come faster than states are saved";
     return row;

@@ -28,6 +28,7 @@ struct OptionResult {
   int gpus = 0;
   std::optional<SearchScenario> scenario;  // absent: the scenario was refused
   std::string refused;                     // reason of the refusal, in words
+  std::string file = {};                   // scenario of the best strategy that was written; "": none
   SearchOutcome outcome;                   // outcome of the search
 
   // Members for the best strategy, if there is one.
@@ -59,8 +60,8 @@ struct Comparison {
 using ComparisonProgress = std::function<void(std::size_t done)>;
 
 // Searches the best strategy of each choice, and makes a table of the results. A choice that cannot run is a row with
-// the reason. Error(input) if a choice cannot be understood or training.tokens is missing; Error(infeasible) if a
-// choice's section `operations` has something that the closed form does not cover. `jobs`: threads, 0: all cores.
+// the reason: also one whose section `operations` has something that the closed form does not cover. Error(input) if a
+// choice cannot be understood or training.tokens is missing. `jobs`: threads, 0: all cores.
 Comparison compare_options(const ComparisonFile& file, const DataFolders& folders, int jobs = 0,
                            const ComparisonProgress& progress = {}, const SearchStop& stop = {});
 

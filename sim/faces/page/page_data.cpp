@@ -11,6 +11,7 @@
 #include "report/job_text.hpp"
 #include "report/result_json.hpp"
 #include "report/search_report.hpp"
+#include "report/strategy_columns.hpp"
 #include "report/summary_text.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
@@ -51,7 +52,7 @@ void add_strategies(const SearchScenario& search, std::span<const SimulatedStrat
   Json& names = out["names"] = Json::array();
   Json& scenarios = out["scenarios"] = Json::array();
   for (const SimulatedStrategy& strategy : strategies) {
-    names.push_back(strategy_text(strategy.found.job));
+    names.push_back(whole_strategy_text(strategy.found.job));
     scenarios.push_back(found_scenario(search, strategy.found.job));
   }
   out["scenario"] = search.resolved;

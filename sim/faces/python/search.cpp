@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "launch/launch_arguments.hpp"
+#include "launch/runnable_search.hpp"
 #include "page/page_data.hpp"
 #include "plan/search_outcome.hpp"
 #include "python/functions.hpp"
@@ -50,11 +51,12 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   auto out = std::make_unique<FoundStrategies>(
       FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources});
+  keep_to_framework(out->scenario, sources->folders.hardware);
   const auto show = [&](std::int64_t done, std::int64_t total) {
     reporter.report(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
   const auto stop = [&] { return reporter.given_up() || (time_limit_s > 0 && watch.seconds() >= time_limit_s); };
-  out->outcome = search_and_simulate(out->scenario.job, out->scenario.search.spec, threads, show, stop);
+  out->outcome = search_and_simulate(out->scenario, threads, show, stop);
   if (out->outcome.strategies.empty()) {
     const SearchFailure failure = search_failure(out->report());
     fail_infeasible({out->scenario.name, 0, 0}, failure.reason, failure.hint);

@@ -30,6 +30,7 @@ std::string advantage(const FoundStrategy& best, const FoundStrategy& other, Sea
   const SearchMeasure measure = measure_of(objective);
   const double share = measure.value(other) > 0 ? 1 - measure.value(best) / measure.value(other) : 0;
   constexpr double nothing = 5e-5;  // a smaller share would show as 0.0 %
+  if (share < -nothing) return fmt::format("{} less so: it is not {}", format_percent(-share), measure.better);
   if (share < nothing) return "as good";
   return fmt::format("{} {}", format_percent(share), measure.better);
 }
@@ -43,14 +44,15 @@ std::vector<std::size_t> by_difference(const ActivitySeconds& difference) {
   return order;
 }
 
-std::string differences_table(const IterationResult& best, const IterationResult& other) {
+std::string differences_table(const IterationResult& best, const IterationResult& other,
+                              const char* heading = "other") {
   ActivitySeconds difference{};
   double largest = 0;
   for (std::size_t i = 0; i < kActivities; ++i) {
     difference[i] = best.activity_s[i] - other.activity_s[i];
     largest = std::max(largest, std::abs(difference[i]));
   }
-  Table table("| >best | >other | >difference");
+  Table table(fmt::format("| >best | >{} | >difference", heading));
   std::string mentioned;
   std::size_t count = 0;
   for (const std::size_t i : by_difference(difference)) {
@@ -97,6 +99,36 @@ std::string search_comparison_text(const SearchReport& report) {
          fmt::format("\nThe best against the best of another layout: {}\n  it has {}\n",
                      advantage(best.found, other.found, objective), differences_text(best.found.job, other.found.job)) +
          differences_table(best.iteration, other.iteration);
+}
+
+std::string baseline_text(const SearchReport& report) {
+  if (!report.scenario.baseline) return {};
+  const std::string& refused = report.scenario.baseline->refused;
+  if (!report.outcome.baseline) return "cannot run: " + refused;
+  const SimulatedStrategy& yours = *report.outcome.baseline;
+  const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
+  std::string out = measure.text(measure.value(yours.found));
+  if (!yours.iteration.fits) {
+    out += fmt::format(", needs {} of {} of memory", format_bytes(yours.iteration.memory_peak_bytes),
+                       format_bytes(yours.iteration.memory_capacity_bytes));
+  } else if (yours.iteration.fit_probability >= 0 &&
+             yours.iteration.fit_probability < report.scenario.search.spec.fit_probability) {
+    out += fmt::format(", fits with a probability of {} only", format_percent(yours.iteration.fit_probability));
+  }
+  if (report.outcome.strategies.empty()) return out;
+  const FoundStrategy& best = report.outcome.strategies.front().found;
+  return out + fmt::format("; best {}, {}", measure.text(measure.value(best)),
+                           format_signed_percent(measure.value(best) / measure.value(yours.found) - 1));
+}
+
+std::string baseline_comparison_text(const SearchReport& report) {
+  if (!report.outcome.baseline || report.outcome.strategies.empty()) return {};
+  const SimulatedStrategy& best = report.outcome.strategies.front();
+  const SimulatedStrategy& yours = *report.outcome.baseline;
+  const std::string differences = differences_text(best.found.job, yours.found.job);
+  return fmt::format("\nThe best against yours: {}\n  it has {}\n",
+                     advantage(best.found, yours.found, report.scenario.search.spec.objective), differences) +
+         differences_table(best.iteration, yours.iteration, "yours");
 }
 
 }  // namespace mirfak

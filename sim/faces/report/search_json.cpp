@@ -63,6 +63,15 @@ Json strategy_entry(const SimulatedStrategy& strategy) {
   return out;
 }
 
+// Returns what the scenario states; null for a search without a baseline.
+Json baseline_json(const SearchReport& report) {
+  if (!report.scenario.baseline) return nullptr;
+  if (!report.outcome.baseline) return {{"refused", report.scenario.baseline->refused}};
+  Json out = {{"refused", nullptr}};
+  out.update(strategy_entry(*report.outcome.baseline));
+  return out;
+}
+
 Json limit_json(double limit) { return limit > 0 ? Json(limit) : Json(nullptr); }
 
 }  // namespace
@@ -86,6 +95,8 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
     if (search.spec.objective == SearchObjective::pareto) continue;
     strategies.back()["ties_with_best"] = ties(measure, report.outcome.strategies.front(), strategy);
   }
+  out["baseline"] = baseline_json(report);
+  out["robust"] = robust_json(report);
   out["funnel"] = funnel_table(report).json();
   out["complete"] = report.outcome.complete;
   out["least_possible"] = json_or_null(report.outcome.least_possible);
@@ -96,7 +107,8 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
   out["nearest_fit_probability"] = json_or_null(report.outcome.nearest_fit_probability);
   out["headroom_that_fits"] = json_or_null(report.outcome.headroom_that_fits);
-  out["notes"] = report.notes;
+  Json& notes = out["notes"] = report.scenario.notes;
+  for (const std::string& note : report.notes) notes.push_back(note);
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;
   return out;

@@ -3,6 +3,8 @@
 #include "base/section.hpp"
 #include "report/search_report.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <string>
 
 namespace mirfak {
@@ -29,5 +31,15 @@ std::string held_back_text(const SearchReport& report);
 // Returns the number of strategies that each step of the search left, and the meaning of the steps.
 Table funnel_table(const SearchReport& report);
 std::string funnel_text(const SearchReport& report);
+
+// Returns the figure of what the scenario states, beside that of the best: "8.04 s; best 6.37 s, -21 %"; "" for a
+// search without a baseline.
+std::string baseline_text(const SearchReport& report);
+// Returns the difference of the best from a baseline, activity by activity; "" without one.
+std::string baseline_comparison_text(const SearchReport& report);
+
+// Return the strategy with the least p90 of the time, beside the fastest; "" and null unless the search is robust.
+std::string robust_text(const SearchReport& report);
+nlohmann::ordered_json robust_json(const SearchReport& report);
 
 }  // namespace mirfak

@@ -59,6 +59,8 @@ std::string headline(const SearchReport& report) {
   table.add(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
   table.add({"wanted", objective_text(report.scenario.search)});
+  if (const std::string yours = baseline_text(report); !yours.empty()) table.add({"yours", yours});
+  for (const std::string& note : report.scenario.notes) table.add({"space", note});
   table.add({"memory", memory_limit_text(spec)});
   if (const std::string held = held_back_text(report); !held.empty()) table.add({"held back", held});
   table.add({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
@@ -100,10 +102,12 @@ std::string search_text(const SearchReport& report) {
   if (report.outcome.strategies.empty()) return out + funnel_text(report);
   const Job& best = report.outcome.strategies.front().found.job;
   if (report.scenario.search.spec.objective == SearchObjective::pareto) {
-    return out + '\n' + pareto_text(report) + best_notes_text(report) + funnel_text(report);
+    return out + '\n' + pareto_text(report) + baseline_comparison_text(report) + best_notes_text(report) +
+           funnel_text(report);
   }
   return out + '\n' + best_strategies_text(report) + training_text(report.outcome.strategies.front()) +
-         stage_holders_text(best) + search_comparison_text(report) + best_notes_text(report) + funnel_text(report);
+         stage_holders_text(best) + robust_text(report) + baseline_comparison_text(report) +
+         search_comparison_text(report) + best_notes_text(report) + funnel_text(report);
 }
 
 }  // namespace mirfak

@@ -267,6 +267,15 @@ const std::vector<StrategyColumn>& strategy_columns() {
   return columns;
 }
 
+std::string whole_strategy_text(const Job& job) {
+  std::vector<std::string> words;
+  for (const StrategyColumn& column : strategy_columns()) {
+    if (!column.tells(job)) continue;
+    if (std::string own = column.words(job); !own.empty()) words.push_back(std::move(own));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 std::string sizes_text(const Job& job) {
   std::string out = tensor_words(job);
   for (const std::string& words : {context_words(job), expert_words(job), pipeline_words(job)}) {

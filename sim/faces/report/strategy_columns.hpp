@@ -20,6 +20,10 @@ struct StrategyColumn {
 };
 const std::vector<StrategyColumn>& strategy_columns();
 
+// Returns all parameters of a strategy in words, those with their usual values left out: "64 h100, tp 2, pp 1, dp 32,
+// microbatches of 1, 1f1b, no recomputation, ZeRO 1, overlapped gradient reduction".
+std::string whole_strategy_text(const Job& job);
+
 // Returns the sizes of a strategy in few letters: "tp 4 pp 2 dp 8 mb 1".
 std::string sizes_text(const Job& job);
 

@@ -4,6 +4,7 @@
 #include "base/document_json.hpp"
 #include "base/named_files.hpp"
 #include "base/origin.hpp"
+#include "launch/runnable_search.hpp"
 #include "page/page.hpp"
 #include "page/page_data.hpp"
 #include "plan/search_outcome.hpp"
@@ -178,11 +179,12 @@ HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& g
   const Clock::time_point begin = Clock::now();
   const NoNamedFiles names_only(kScenarioName, {sources_.folders.models, sources_.folders.hardware});
   const ScenarioRequest request = read_scenario_request(body);
-  const SearchScenario scenario = parse_search(document_of(request), sources_.folders);
+  SearchScenario scenario = parse_search(document_of(request), sources_.folders);
+  keep_to_framework(scenario, sources_.folders.hardware);
   const double most = std::chrono::duration<double>(limits_.search).count();
   const double limit = request.time_limit_s > 0 ? std::min(request.time_limit_s, most) : most;
   const SearchStop stop = [&] { return given_up || seconds_since(begin) >= limit; };
-  const SearchOutcome outcome = search_and_simulate(scenario.job, scenario.search.spec, 0, {}, stop);
+  const SearchOutcome outcome = search_and_simulate(scenario, 0, {}, stop);
   check_cancelled();
   const SearchReport report{scenario, outcome, {}};
   Json out = Json::object();

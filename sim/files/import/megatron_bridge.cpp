@@ -11,6 +11,7 @@
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
+#include "model/model_loader.hpp"
 
 #include <fmt/format.h>
 
@@ -153,13 +154,20 @@ void add_precision(std::vector<Setting>& settings, const PerformanceChoice& choi
   }
 }
 
+// Returns the options that the model of a recipe has on: experts, of which a command need not state the number.
+std::vector<std::string> of_model(std::string_view model, const Location& where, const ImportContext& context) {
+  if (model.empty()) return {};
+  const ModelSpec spec = load_model(std::string(model), context.sources.folders.models, where);
+  return spec.mixture.experts > 0 ? std::vector<std::string>{"model.num_moe_experts"} : std::vector<std::string>{};
+}
+
 }  // namespace
 
 ImportDraft import_megatron_bridge(std::vector<Setting> settings, const Location& where, const ImportContext& context,
                                    std::string_view model, std::string_view why) {
   const ProgramFacts facts(context.sources, "megatron-bridge");
   name_activation(settings);
-  ImportDraft draft(in_megatron_words(std::move(settings), facts));
+  ImportDraft draft(in_megatron_words(std::move(settings), facts, of_model(model, where, context)));
   leave_python(draft);
   read_adapters_of_bridge(draft, facts.section("adapter_targets"));
   MegatronRun run{"pretrain_gpt.py", where};

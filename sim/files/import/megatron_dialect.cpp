@@ -77,16 +77,17 @@ bool says_nothing_here(const Setting& setting, const Value& rules) {
 }
 
 // Sets options aside that mean nothing without another option, such as those of experts in a model that has none.
-void set_switched_off_aside(std::vector<Setting>& settings, const Value& rules) {
+void set_switched_off_aside(std::vector<Setting>& settings, const Value& rules, const std::vector<std::string>& on) {
   for (const Value& rule : rules.items) {
     const std::string& said_by = rule.find("said_by")->scalar;
     const std::string& begin = rule.find("begin")->scalar;
-    const bool on = std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+    const bool said = std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
       return setting.name == said_by && !says_nothing(setting.value) && !is_false(setting.value) &&
              setting.value.scalar != "0";
     });
+    if (said || std::find(on.begin(), on.end(), said_by) != on.end()) continue;
     for (Setting& setting : settings) {
-      if (!on && setting.name.starts_with(begin)) setting.name.insert(0, kOff);
+      if (setting.name.starts_with(begin)) setting.name.insert(0, kOff);
     }
   }
 }
@@ -131,7 +132,8 @@ bool begins_with(const Setting& setting, const Value& section) { return setting.
 
 }  // namespace
 
-std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const ProgramFacts& facts) {
+std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const ProgramFacts& facts,
+                                       const std::vector<std::string>& on) {
   static const Value kNone;
   const Value& dialect = facts.section("dialect");
   const auto part = [&](std::string_view key) -> const Value& {
@@ -144,7 +146,7 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
     return std::none_of(last.items.begin(), last.items.end(),
                         [&](const Value& section) { return begins_with(setting, section); });
   });
-  set_switched_off_aside(settings, part("switches"));
+  set_switched_off_aside(settings, part("switches"), on);
   for (Setting& setting : settings) {
     if (says_nothing(setting.value) || setting.name.starts_with(kOff)) continue;
     if (says_nothing_here(setting, part("nothing"))) {

@@ -16,7 +16,9 @@ namespace mirfak {
 //   switches: [{said_by, begin}]: options with this prefix mean nothing if another option is absent or off
 // Options that state nothing (null), options of other sections and options that the facts judge keep their names. Lists
 // of lists of a pipeline layout, and of layers with experts, become the text that Megatron-LM takes.
-std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const ProgramFacts& facts);
+// `on`: options that are on although no file states them, as a recipe's model has what they say.
+std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const ProgramFacts& facts,
+                                       const std::vector<std::string>& on = {});
 
 // Judges a program's own settings that remain after read_megatron_settings(): null states nothing, and the way in which
 // Python builds objects (_target_) decides nothing.

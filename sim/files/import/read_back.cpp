@@ -15,6 +15,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace mirfak {
 
@@ -179,11 +180,12 @@ void add_comments(std::string& text, const std::vector<std::string>& comments) {
 
 }  // namespace
 
-std::vector<LaunchFile> noted_launch_files(const Job& job, const LaunchRequest& request,
-                                           const ScenarioSources& sources) {
+std::vector<LaunchFile> noted_launch_files(const Job& job, const LaunchRequest& request, const ScenarioSources& sources,
+                                           const std::vector<std::string>& notes) {
   std::vector<LaunchFile> files = launch_files(job, request);
-  const std::vector<std::string> notes = notes_of(job, files, sources);
-  if (!notes.empty()) add_comments(files.front().text, notes);
+  std::vector<std::string> comments = notes;
+  for (std::string& note : notes_of(job, files, sources)) comments.push_back(std::move(note));
+  if (!comments.empty()) add_comments(files.front().text, comments);
   return files;
 }
 

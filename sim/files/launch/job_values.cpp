@@ -21,6 +21,12 @@ struct JobKey {
   std::string (*value)(const Job& job);
 };
 
+// A key whose value follows from the strategy.
+struct StrategyFigure {
+  std::string_view key;
+  std::string (*value)(const Job& job, const Strategy& strategy);
+};
+
 template <typename T>
 std::string text(const T& value) {
   return fmt::format("{}", value);
@@ -101,10 +107,6 @@ constexpr JobKey kKeys[] = {
     {"training.optimizer",
      [](const Job& job) { return optimizer_names()[static_cast<std::size_t>(job.training.optimizer)]; }},
     {"derived.even_head_dim", [](const Job& job) { return text(job.model.hidden / job.model.heads); }},
-    {"derived.ranks", [](const Job& job) { return text(job.strategy.ranks()); }},
-    {"derived.replicas", [](const Job& job) { return text(job.strategy.replicas()); }},
-    {"derived.shards", [](const Job& job) { return text(job.strategy.shards()); }},
-    {"derived.microbatches", [](const Job& job) { return text(microbatches(job.strategy, job.training)); }},
     {"recipe.activations", [](const Job& job) { return job.recipe().activations; }},
     {"recipe.scaling",
      [](const Job& job) {
@@ -112,13 +114,26 @@ constexpr JobKey kKeys[] = {
      }},
 };
 
+constexpr StrategyFigure kFigures[] = {
+    {"derived.ranks", [](const Job& /*job*/, const Strategy& of) { return text(of.ranks()); }},
+    {"derived.replicas", [](const Job& /*job*/, const Strategy& of) { return text(of.replicas()); }},
+    {"derived.shards", [](const Job& /*job*/, const Strategy& of) { return text(of.shards()); }},
+    {"derived.microbatches", [](const Job& job, const Strategy& of) { return text(microbatches(of, job.training)); }},
+};
+
 }  // namespace
 
-std::string job_value(const Job& job, std::string_view key) {
+std::string job_value(const Job& job, std::string_view key) { return job_value(job, job.strategy, key); }
+
+std::string job_value(const Job& job, const Strategy& strategy, std::string_view key) {
   constexpr std::string_view kStrategy = "strategy.";
-  for (const StrategyKey& one : strategy_keys()) {
-    if (!key.starts_with(kStrategy) || one.key != key.substr(kStrategy.size())) continue;
-    return one.left_out(job.strategy) ? "" : one.text(job.strategy);
+  if (key.starts_with(kStrategy)) {
+    for (const StrategyKey& one : strategy_keys()) {
+      if (one.key == key.substr(kStrategy.size())) return one.left_out(strategy) ? "" : one.text(strategy);
+    }
+  }
+  for (const StrategyFigure& one : kFigures) {
+    if (one.key == key) return one.value(job, strategy);
   }
   const auto* const at =
       std::find_if(std::begin(kKeys), std::end(kKeys), [&](const JobKey& one) { return one.key == key; });

@@ -12,5 +12,7 @@ namespace mirfak {
 // and recipe.scaling are those of the precision's recipe, and keys that begin with "derived." follow from several keys.
 // Error(internal) for any other key.
 std::string job_value(const Job& job, std::string_view key);
+// Returns the value for the job with another strategy.
+std::string job_value(const Job& job, const Strategy& strategy, std::string_view key);
 
 }  // namespace mirfak

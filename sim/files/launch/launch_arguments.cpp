@@ -14,36 +14,43 @@ struct TargetWriter {
   LaunchProgram (*program)(const Job& job, const std::filesystem::path& hardware);
   std::string_view arguments;  // file of the arguments if there is no launcher
   std::string_view file;       // file that the options may name; "": none
+  std::array<TargetList, 2> lists;
 };
 
 constexpr std::array kTargets = {
     TargetWriter{{LaunchTarget::megatron, "megatron", "Megatron-LM: command-line arguments of pretrain_gpt.py."},
                  megatron_program,
                  "arguments.txt",
-                 ""},
+                 "",
+                 {{{"megatron", ""}}}},
     TargetWriter{{LaunchTarget::megatron_yaml, "megatron-yaml", "Megatron-LM: the keys of its --yaml-cfg."},
                  megatron_yaml_program,
                  "",
-                 "megatron.yaml"},
+                 "megatron.yaml",
+                 {{{"megatron-yaml", ""}, {"megatron", ""}}}},
     TargetWriter{
         {LaunchTarget::megatron_bridge, "megatron-bridge", "Megatron-Bridge: a recipe and overrides of run_recipe.py."},
         megatron_bridge_program,
         "arguments.txt",
-        ""},
+        "",
+        {{{"megatron-bridge", ""}, {"megatron", "model."}}}},
     TargetWriter{{LaunchTarget::torchtitan, "torchtitan",
                   "torchtitan: --module, --config and options, and a CSV of the schedule where it has no name."},
                  torchtitan_program,
                  "arguments.txt",
-                 "schedule.csv"},
+                 "schedule.csv",
+                 {{{"torchtitan", ""}}}},
     TargetWriter{{LaunchTarget::torchtitan_toml, "torchtitan-toml", "torchtitan until v0.2.2: a TOML file."},
                  torchtitan_toml_program,
                  "",
-                 "torchtitan.toml"},
+                 "torchtitan.toml",
+                 {{{"torchtitan-toml", ""}}}},
     TargetWriter{{LaunchTarget::deepspeed, "deepspeed",
                   "DeepSpeed: arguments of Megatron-DeepSpeed's pretrain_gpt.py, and a JSON file."},
                  deepspeed_program,
                  "arguments.txt",
-                 "ds_config.json"},
+                 "ds_config.json",
+                 {{{"megatron-deepspeed", ""}}}},
 };
 
 constexpr auto kInfos = [] {
@@ -60,8 +67,7 @@ void require_plain(const Job& job) {
   require_expressible(job.model.head.kind == HeadKind::language, "model.head",
                       "these programs train language models, with a head over the vocabulary", "");
   const Strategy& s = job.strategy;
-  require_expressible(s.stages.empty(), "strategy.stages", "these programs have no pipeline stages of their own shape",
-                      "leave it out");
+  require_expressible(s.stages.empty(), "strategy.stages", kNoShapes, "leave it out");
   require_expressible(s.replica_microbatches.empty(), "strategy.replica_microbatches",
                       "these programs give all replicas the same microbatches", "leave it out");
   require_expressible(job.training.documents.empty(), "training.document_lengths",
@@ -71,6 +77,11 @@ void require_plain(const Job& job) {
 }  // namespace
 
 std::span<const LaunchTargetInfo> launch_targets() { return kInfos; }
+
+std::span<const TargetList> target_lists(LaunchTarget target) {
+  const std::array<TargetList, 2>& lists = kTargets.at(static_cast<std::size_t>(target)).lists;
+  return {lists.data(), lists[1].name.empty() ? std::size_t{1} : lists.size()};
+}
 
 std::vector<std::string> launch_target_names() {
   std::vector<std::string> names;

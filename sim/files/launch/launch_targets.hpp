@@ -1,10 +1,12 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "launch/launch_arguments.hpp"
 #include "launch/launch_program.hpp"
 #include "program/job.hpp"
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,16 @@ LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& har
 // which the prediction has it.
 LaunchFile launch_script(const LaunchProgram& program, const Job& job, Launcher launcher);
 std::string_view launch_script_name(Launcher launcher);
+
+// A list of options by which a target is written, and the beginning of keys that other files decide ("": none).
+struct TargetList {
+  std::string_view name;
+  std::string_view elsewhere;
+};
+std::span<const TargetList> target_lists(LaunchTarget target);
+
+// The reason why no target takes stages of their own shape.
+inline constexpr std::string_view kNoShapes = "these programs have no pipeline stages of their own shape";
 
 // Throws Error(infeasible) for a key of the scenario, unless `expressible`.
 void require_expressible(bool expressible, std::string_view key, std::string_view reason, std::string_view hint);

@@ -56,6 +56,7 @@ SearchDimension dimension_of() {
     for (const double number : numbers) out.push_back(static_cast<T>(number));
   };
   const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*member); };
+  const auto set = [](Strategy& strategy, double number) { strategy.*member = static_cast<T>(number); };
   SearchDimension out{{},
                       std::is_same_v<T, int>,
                       0,
@@ -66,7 +67,8 @@ SearchDimension dimension_of() {
                       dimension_value<T>,
                       values,
                       assign,
-                      of};
+                      of,
+                      set};
   for_each_strategy_field([&](const auto& field) {
     if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(field)>::Type, T>) {
       if (field.member != member) return;

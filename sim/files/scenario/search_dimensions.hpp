@@ -24,6 +24,7 @@ struct SearchDimension {
   std::vector<double> (*values)(const StrategySpace&);
   void (*assign)(StrategySpace&, const std::vector<double>&);
   double (*of)(const Strategy&);
+  void (*set)(Strategy&, double);
 };
 std::span<const SearchDimension> search_dimensions();
 

@@ -1,5 +1,6 @@
 #include "scenario/search_scenario.hpp"
 
+#include "base/error.hpp"
 #include "program/quantization_of_job.hpp"
 #include "scenario/job_check.hpp"
 #include "scenario/sections.hpp"
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -64,10 +66,38 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
   }
 }
 
-}  // namespace
+// Returns the job as it is stated, or the reason why it cannot run.
+StatedJob baseline_of(const Document& document, const ScenarioSources& sources) {
+  try {
+    return {parse_scenario(document, sources).job, {}};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    return {std::nullopt, error.message()};
+  }
+}
 
-SearchScenario parse_search(const Document& document, const DataFolders& folders) {
-  const ScenarioSources sources(folders);
+// Sets the perturbations of the cluster aside, of which a robust search draws those that no rank has for certain.
+void take_perturbations(const Document& document, SearchScenario& scenario) {
+  const Cluster& cluster = scenario.job.cluster;
+  const Perturbations& perturbations = cluster.perturbations();
+  const bool certain = !perturbations.empty() || perturbations.experts.has_value();
+  if (certain || (perturbations.is_drawn() && !scenario.search.robust)) {
+    locate(document, "cluster.perturbations")
+        .fail("a search decides where ranks lie",
+              certain ? "leave perturbations out" : "leave perturbations out, or set search.robust: true");
+  }
+  if (scenario.search.robust && scenario.search.spec.objective != SearchObjective::time) {
+    locate(document, "search.robust").fail("the p90 is one of times", "set search.objective: time");
+  }
+  if (!perturbations.is_drawn()) return;
+  scenario.perturbations = perturbations;
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : cluster.groups()) nodes.emplace_back(group);
+  scenario.job.cluster = Cluster(std::move(nodes), cluster.fabric(), {}, cluster.facility());
+}
+
+// `document`: without the values that the search chooses.
+SearchScenario read_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);
   SearchScenario scenario{document.name(),
                           document,
@@ -83,11 +113,8 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
   }
-  const Perturbations& perturbations = scenario.job.cluster.perturbations();
-  if (!perturbations.empty() || perturbations.is_drawn() || perturbations.experts) {
-    locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
-  }
   scenario.search = read_search(sections.search, scenario.job);
+  take_perturbations(document, scenario);
   set_finish(document, sections, scenario.search.spec, scenario.job);
   check(document, scenario.job, scenario.search.spec);
   check_prices(document, scenario.job, scenario.search.spec);
@@ -97,6 +124,33 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   scenario.assertions = std::move(sections.assertions);
   scenario.resolved = completed_yaml(completed_search(scenario.job, scenario.stated, scenario.search));
   return scenario;
+}
+
+}  // namespace
+
+SearchScenario parse_search(const Document& document, const DataFolders& folders) {
+  const ScenarioSources sources(folders);
+  const FreedKeys freed = freed_keys(document);
+  if (!freed.any()) return read_scenario(document, sources);
+  std::vector<std::string> notes;
+  SearchScenario out = read_scenario(without_freed(document, freed, notes), sources);
+  out.document = document;
+  out.notes.insert(out.notes.end(), notes.begin(), notes.end());
+  out.baseline = baseline_of(document, sources);
+  return out;
+}
+
+SearchOutcome search_and_simulate(const SearchScenario& scenario, int threads, const SearchProgress& progress,
+                                  const SearchStop& stop) {
+  const SearchSpec& spec = scenario.search.spec;
+  std::optional<SimulatedStrategy> baseline;
+  if (scenario.baseline && scenario.baseline->job) baseline = simulate_stated(*scenario.baseline->job, spec);
+  SearchOutcome out = search_and_simulate(scenario.job, spec, threads, progress, stop);
+  out.baseline = std::move(baseline);
+  if (scenario.search.robust && !out.strategies.empty()) {
+    out.robust = std::make_shared<const RobustChoice>(robust_choice(out.strategies, scenario.perturbations, threads));
+  }
+  return out;
 }
 
 SearchScenario load_search(const std::filesystem::path& path, std::span<const std::string> overrides,

@@ -130,6 +130,15 @@ const FieldTable<SearchSection, Job>& search_fields() {
             for (const formula::Condition& rule : of.spec.rules) rules.items.push_back(quoted_value(rule.text()));
             return rules;
           }),
+      F("robust", [](auto& of) -> auto& { return of.robust; }, {}).if_set(),
+      F(
+          "free", [](const Node& node, S& of, const Job&) { read_free(node, of.freed); },
+          [](const S&) { return Value(); })
+          .if_set([](const S&) { return false; }),
+      F(
+          "keep", [](const Node& node, S& of, const Job&) { read_keep(node, of.freed); },
+          [](const S&) { return Value(); })
+          .if_set([](const S&) { return false; }),
       total_field("deadline_days", &S::deadline_days, kMaxDays),
       total_field("budget_usd", &S::budget_usd, kMaxUsd),
       F(

@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "plan/search.hpp"
 #include "program/job.hpp"
+#include "scenario/freed_keys.hpp"
 
 #include <optional>
 
@@ -16,6 +17,8 @@ struct SearchSection {
   SearchSpec spec;
   double deadline_days = 0;  // for the whole training; 0: none
   double budget_usd = 0;     // for the whole training; 0: none
+  bool robust = false;       // look for the strategy with the least p90 of the time too (plan/robust_choice.hpp)
+  FreedKeys freed = {};      // keys of `strategy` that are stated and chosen all the same
 };
 
 // Reads the section, strictly. `job`: the job whose strategy is searched; its own strategy does not matter. Returns the

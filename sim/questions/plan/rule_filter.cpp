@@ -4,6 +4,7 @@
 #include "strategy/rule_field_names.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace mirfak {
 
@@ -28,7 +29,15 @@ int gpus_per_node(const Cluster& cluster) {
 
 }  // namespace
 
-RuleFilter::RuleFilter(const Job& job, const std::vector<formula::Condition>& rules) : job_(job) {
+bool open_in_branch(std::string_view key) {
+  if (key == "layer_split" || key == "replica_microbatches") return true;
+  const std::span<const formula::Name> names = rule_fields();
+  const auto named = std::find_if(names.begin(), names.end(), [&](const formula::Name& of) { return of.name == key; });
+  return named != names.end() && open_fields().test(static_cast<std::size_t>(named - names.begin()));
+}
+
+RuleFilter::RuleFilter(const Job& job, const std::vector<formula::Condition>& rules, const Refusals& refusals)
+    : job_(job), refusals_(refusals) {
   const RuleFieldSet open = open_fields();
   for (const formula::Condition& rule : rules) ((sources_of(rule) & open).none() ? early_ : late_).push_back(&rule);
 }
@@ -62,12 +71,12 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
     plain.replica_microbatches.front() += static_cast<int>(count) - plain.data;
   }
   return !first_violation({job_.model, job_.training, job_.framework, plain, cluster.gpus()}) &&
-         hold(early_, plain, cluster);
+         hold(early_, plain, cluster) && !(refusals_.of_branch && refusals_.of_branch(plain));
 }
 
 bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
   return !first_violation({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}) &&
-         hold(late_, strategy, cluster);
+         hold(late_, strategy, cluster) && !(refusals_.of_strategy && refusals_.of_strategy(strategy));
 }
 
 }  // namespace mirfak

@@ -6,11 +6,12 @@
 
 namespace mirfak {
 
-// Rules that strategies have to keep: those of strategy/rules.hpp and the user's. Each rule is checked as early in the
-// tree as the fields that it reads are known.
+// Rules that strategies have to keep: those of strategy/rules.hpp, the user's, and a program's refusals. Each rule is
+// checked as early in the tree as the fields that it reads are known.
 class RuleFilter {
  public:
-  RuleFilter(const Job& job, const std::vector<formula::Condition>& rules);
+  // All arguments must outlive this.
+  RuleFilter(const Job& job, const std::vector<formula::Condition>& rules, const Refusals& refusals);
 
   // Returns false if layout and blocks break a rule, whatever the split of layers and the state.
   bool allows_branch(const Strategy& strategy, const Cluster& cluster) const;
@@ -22,6 +23,7 @@ class RuleFilter {
             const Cluster& cluster) const;
 
   const Job& job_;
+  const Refusals& refusals_;
   std::vector<const formula::Condition*> early_;
   std::vector<const formula::Condition*> late_;
 };

@@ -20,10 +20,24 @@ namespace mirfak {
 enum class SearchObjective { time, cost, energy, pareto, finish };
 const std::vector<std::string>& search_objective_names();  // in the order of the enumeration
 
+// Strategies that keep all rules and are left out because a program does not run them. An empty function refuses none.
+// All functions may be called by several threads at once.
+struct Refusals {
+  // Asked for the sizes and blocks of a branch: of the strategy, only fields that are not open_in_branch() count.
+  std::function<bool(const Strategy&)> of_branch;
+  std::function<bool(const Strategy&)> of_strategy;
+  // Asked once for each strategy whose turn comes: it may take as long as a simulation.
+  std::function<bool(const Job&)> of_job;
+};
+
+// Returns true for fields of strategies (keys of `strategy`) that a branch of the search leaves open.
+bool open_in_branch(std::string_view key);
+
 // Goal of a search and the space that it looks through.
 struct SearchSpec {
   StrategySpace space;
   std::vector<formula::Condition> rules;  // rules of the user, in addition to strategy/rules.hpp
+  Refusals refusals;
   SearchObjective objective = SearchObjective::time;
   // Expected end of a training on these nodes; only for the objective `finish`.
   std::function<ExpectedFinish(const Cluster&)> finish;

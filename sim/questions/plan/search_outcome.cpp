@@ -12,13 +12,6 @@ namespace mirfak {
 
 namespace {
 
-SimulatedStrategy simulate_found(FoundStrategy found) {
-  const auto started = std::chrono::steady_clock::now();
-  const Simulation simulation = simulate(found.job);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  return {std::move(found), simulation.result, took.count()};
-}
-
 std::optional<FoundStrategy> best_without_limits(const Job& job, SearchSpec spec, SearchObjective objective,
                                                  int threads, const SearchStop& stop) {
   spec.objective = objective;
@@ -59,6 +52,24 @@ SearchSpec with_another_layout(SearchSpec spec) {
 }
 
 }  // namespace
+
+SimulatedStrategy simulate_found(FoundStrategy found) {
+  const auto started = std::chrono::steady_clock::now();
+  const Simulation simulation = simulate(found.job);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  return {std::move(found), simulation.result, took.count()};
+}
+
+SimulatedStrategy simulate_stated(const Job& job, const SearchSpec& spec) {
+  SimulatedStrategy out = simulate_found({job, 0, 0, 0, {}, {}, 0});
+  const IterationResult& result = out.iteration;
+  FoundStrategy& found = out.found;
+  found.iteration_time_s = result.iteration_time_s;
+  if (result.priced) found.cost_usd = result.cost_usd;
+  found.energy_j = result.energy_j;
+  if (spec.finish) found.finish_s = spec.finish(job.cluster).at(result.iteration_time_s);
+  return out;
+}
 
 SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress,
                                   const SearchStop& stop) {

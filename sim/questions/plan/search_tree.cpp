@@ -47,7 +47,7 @@ SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& s
       standing_(standing),
       threads_(threads),
       shared_(spec.space.demanding_schedule()),
-      rules_(job, spec.rules),
+      rules_(job, spec.rules, spec.refusals),
       limit_(memory_limit(job, spec)),
       states_(state_choices(spec.space, job.framework)),
       clusters_(job, spec) {
@@ -340,8 +340,18 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   }
 }
 
-// Bounds a strategy with its replicas' collectives.
+Job SearchTree::job_of(const SearchNode& strategy) {
+  Job out = strategy.priced().job();
+  out.strategy = strategy.strategy();
+  return out;
+}
+
+// Bounds a strategy with its replicas' collectives, unless a program refuses the job.
 void SearchTree::bound_collectives(const SearchNode& node, NodeOutcome& out) {
+  if (spec_.refusals.of_job && spec_.refusals.of_job(job_of(node))) {
+    ++out.counts.against_rules;
+    return;
+  }
   const TimeSpent time(out.counts, after_bounds);
   raise(node, node.priced().fastest(), chunks_of(node.priced(), node.pipeline), out);
 }
@@ -372,8 +382,7 @@ void SearchTree::simulate(const SearchNode& node, NodeOutcome& out) {
     const Merit least = capped ? merit(node, bound.time, 0) : rates.at(to_seconds(bound.time), bound.energy_j);
     return standing_.excludes(least, node.place);
   };
-  Job job = node.priced().job();
-  job.strategy = node.strategy();
+  Job job = job_of(node);
   std::optional<IterationScore> score = node.priced().score(job, hopeless);
   if (score && score->room.shortage > 0) return out.counts.add_too_large(score->room);
   ++(score ? out.counts.simulated : out.counts.bounded);

@@ -60,6 +60,7 @@ class SearchTree {
   SearchNode with_bound(SearchNode node, const Merit& bound) const;
   SearchNode with_bound(SearchNode pipeline) const;
   void add(SearchNode node, NodeOutcome& out) const;
+  static Job job_of(const SearchNode& strategy);
   static void set_aside(SearchNode node, NodeOutcome& out);
   Lack least_lack(const PricedBranch& branch, const PipelineChoice& pipeline) const;
   const ClusterChoices::Choice& choice_of(const SearchNode& node) const { return clusters_[node.cluster]; }

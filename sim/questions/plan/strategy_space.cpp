@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace mirfak {
 
@@ -41,17 +42,23 @@ std::vector<int> zero_stages(const Framework& framework) {
   return out;
 }
 
+// Returns the sizes of a way to divide the model, of which a framework without that way has one.
+std::vector<int> sizes_if(bool implemented, std::vector<int> sizes) {
+  return implemented ? std::move(sizes) : std::vector<int>{1};
+}
+
 }  // namespace
 
 StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training, const Framework& framework) {
   StrategySpace space;
-  space.tensor = divisors(model.heads, kMaxTensor);
-  space.context = powers_of_two(kMaxContext);
-  space.expert =
-      model.mixture.experts > 0 ? divisors(model.mixture.experts, model.mixture.experts) : std::vector<int>{1};
+  const ParallelismHabits& has = framework.parallelism;
+  space.tensor = sizes_if(has.tensor, divisors(model.heads, kMaxTensor));
+  space.context = sizes_if(has.context, powers_of_two(kMaxContext));
+  const bool experts = model.mixture.experts > 0;
+  space.expert = sizes_if(has.expert && experts, divisors(model.mixture.experts, model.mixture.experts));
   space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
-  space.pipeline = up_to(model.layers);
-  space.virtual_pipeline = up_to(std::min<std::int64_t>(kMaxChunks, model.layers));
+  space.pipeline = sizes_if(has.pipeline, up_to(model.layers));
+  space.virtual_pipeline = sizes_if(has.pipeline, up_to(std::min<std::int64_t>(kMaxChunks, model.layers)));
   space.schedule = {kDefaultSchedule, schedule_named("interleaved-1f1b")};
   space.micro_batch = divisors(training.global_batch, kMaxMicroBatch);
   space.sequence_parallel = {true, false};

@@ -3,12 +3,27 @@ function showSearch(data) {
   const {result} = data;
   const best = result.strategies[0];
   return [factList([["model", result.model], ["objective", result.objective], ["strategies found", String(result.strategies.length)],
-    ["searched for", format.seconds(result.search_time_s)], ["finished", result.complete ? "yes" : "no: stopped before"], ...limitFacts(result)]),
+    ["searched for", format.seconds(result.search_time_s)], ["finished", result.complete ? "yes" : "no: stopped before"], ...baselineFacts(result), ...robustFacts(result), ...limitFacts(result)]),
     best ? null : h("p", {class: "warning", role: "note"}, data.failure ?? "No strategy was found."),
     best ? view("Strategies", paretoPlot(data), strategyTable(data)) : null,
     best ? view("One by one", h("p", {class: "lead"}, "What each does with its time and memory, why, and a whole scenario for mirfak simulate."),
       strategyDetails(data)) : null,
     funnelView(result), notesView(result.notes), scenarioView("What was searched", "the scenario", data.scenario)];
+}
+
+// What the scenario states, for a search that chooses it.
+function baselineFacts({baseline, strategies}) {
+  if (!baseline) return [];
+  if (baseline.refused) return [["yours", `cannot run: ${baseline.refused}`]];
+  const best = strategies[0] && `; the best ${format.seconds(strategies[0].iteration_time_s)}, ${format.signedPercent(strategies[0].iteration_time_s / baseline.iteration_time_s - 1)}`;
+  return [["yours", `${format.seconds(baseline.iteration_time_s)}${baseline.fits ? "" : ", does not fit in memory"}${best ?? ""}`]];
+}
+
+// The least p90 of the time, beside that of the fastest strategy.
+function robustFacts({robust}) {
+  if (!robust) return [];
+  const least = `${format.seconds(robust.robust.p90_s)}: ${differences(robust.robust.strategy, robust.fastest.strategy)}`;
+  return [["p90 of the fastest", format.seconds(robust.fastest.p90_s)], ["least p90", robust.differs ? least : "that of the fastest"]];
 }
 
 function limitFacts(result) {

@@ -1,0 +1,85 @@
+// The strategy with the least p90 of the time, beside the fastest, and why they differ.
+
+#include "base/section.hpp"
+#include "base/units.hpp"
+#include "report/search_report.hpp"
+#include "report/search_tables.hpp"
+#include "report/strategy_columns.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kNamedShare = 1e-3;  // share of an iteration below which a cause is not named
+
+// Returns the causes by which one strategy loses less than another.
+std::string lost_less_text(const UncertainTime& fastest, const UncertainTime& robust, double iteration_s) {
+  std::string out;
+  const auto add = [&](std::string_view name, double of_fastest, double of_robust) {
+    if (std::abs(of_fastest - of_robust) < kNamedShare * iteration_s) return;
+    out += fmt::format("{}{} {} instead of {}", out.empty() ? "" : ", ", name, format_seconds(of_robust),
+                       format_seconds(of_fastest));
+  };
+  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    add(fmt::format("slow by {}:", name_of(static_cast<Cause>(cause))), fastest.excess_s[cause],
+        robust.excess_s[cause]);
+  }
+  add("up to the end of its range", fastest.range_s, robust.range_s);
+  return out;
+}
+
+Json robust_entry(const RobustStrategy& of) {
+  Json causes = Json::object();
+  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    causes[std::string(name_of(static_cast<Cause>(cause)))] = of.time.excess_s[cause];
+  }
+  return {{"strategy", strategy_json(of.strategy.found.job.strategy)},
+          {"iteration_time_s", of.strategy.iteration.iteration_time_s},
+          {"median_s", of.time.median_s},
+          {"p90_s", of.time.p90_s},
+          {"perturbations_add_s", of.time.perturbed_s},
+          {"causes_add_s", causes},
+          {"range_adds_s", of.time.range_s}};
+}
+
+}  // namespace
+
+std::string robust_text(const SearchReport& report) {
+  if (!report.outcome.robust) return {};
+  const RobustChoice& choice = *report.outcome.robust;
+  Table table("| >iteration | >median | >p90 |");
+  const auto row = [&](const char* name, const RobustStrategy& of) {
+    table.add({name, in_seconds(of.strategy.iteration.iteration_time_s), in_seconds(of.time.median_s),
+               in_seconds(of.time.p90_s), whole_strategy_text(of.strategy.found.job)});
+  };
+  row("fastest", choice.fastest);
+  if (choice.differs()) row("robust", choice.robust);
+  std::string out =
+      fmt::format("\nThe least p90 of {} strategies, by the range of predictions{}\n", choice.candidates,
+                  choice.drawn ? " and cluster.perturbations" : " (cluster.perturbations draws nothing)") +
+      table.text();
+  if (!choice.differs()) return out + "  the fastest is the most robust too\n";
+  const Job& robust = choice.robust.strategy.found.job;
+  out += fmt::format("  the robust one has {}\n", differences_text(robust, choice.fastest.strategy.found.job));
+  const std::string causes =
+      lost_less_text(choice.fastest.time, choice.robust.time, choice.fastest.strategy.iteration.iteration_time_s);
+  return causes.empty() ? out : out + fmt::format("  because it loses less: {}\n", causes);
+}
+
+nlohmann::ordered_json robust_json(const SearchReport& report) {
+  if (!report.outcome.robust) return nullptr;
+  const RobustChoice& choice = *report.outcome.robust;
+  return {{"candidates", choice.candidates},
+          {"differs", choice.differs()},
+          {"fastest", robust_entry(choice.fastest)},
+          {"robust", robust_entry(choice.robust)}};
+}
+
+}  // namespace mirfak
