@@ -102,6 +102,7 @@ class Programs(unittest.TestCase):
                 made, committed = read_capture(self.out), read_capture(PROGRAMS / f"{program}.capture")
                 self.assertEqual(made.tables, committed.tables)
                 self.assertEqual(made.ranks, committed.ranks)
+                self.assertEqual(made.header["lines"], committed.header["lines"])
 
     def test_a_compiled_program_multiplies_and_communicates_as_without_a_compiler(self):
         asked = self.capture(PROGRAMS / "compiled.py", 2, "--ranks", "all", arguments=["eager"])

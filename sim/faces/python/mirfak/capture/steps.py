@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import pathlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -107,7 +109,7 @@ class Steps:
             if torch._C._current_graph_task_id() == -1:
                 self._after_backward = False
             stack = self._stack()
-            stack.append(self.recorder.modules.place_of(self._name(module)))
+            stack.append(self.recorder.module(self._name(module), calling_line))
             try:
                 return original(module, *arguments, **keywords)
             finally:
@@ -144,6 +146,17 @@ class Steps:
         elif self.wanted is not None and self.finished == self.wanted + 1:
             self.recorder.end()
             self.done()
+
+
+PARTS_OF_PYTORCH = (str(pathlib.Path(__file__).parent), str(pathlib.Path(torch.__file__).parent), "<")
+
+
+def calling_line() -> str:
+    """FILE:LINE of the innermost code that is no part of PyTorch and of captures; "" if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PARTS_OF_PYTORCH):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f"{pathlib.Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
