@@ -102,6 +102,7 @@ class Programs(unittest.TestCase):
                 made, committed = read_capture(self.out), read_capture(PROGRAMS / f"{program}.capture")
                 self.assertEqual(made.tables, committed.tables)
                 self.assertEqual(made.ranks, committed.ranks)
+                self.assertEqual(made.header["lines"], committed.header["lines"])
 
     def test_a_compiled_program_multiplies_and_communicates_as_without_a_compiler(self):
         asked = self.capture(PROGRAMS / "compiled.py", 2, "--ranks", "all", arguments=["eager"])
@@ -383,6 +384,43 @@ class Programs(unittest.TestCase):
                 predicted = read_capture(self.out).rank(0)["memory"]["peak_allocated_bytes"] / 2**30
                 expected = float(row["memory_allocated_gib"])
                 self.assertAlmostEqual(predicted / expected, 1, delta=0.002)
+
+    def test_backward_belongs_to_modules_whose_checkpoints_compute_again(self):
+        body = (
+            "import torch\nfrom torch.utils.checkpoint import checkpoint\n"
+            "class Net(torch.nn.Module):\n"
+            "    def __init__(self):\n"
+            "        super().__init__()\n"
+            "        self.blocks = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(),\n"
+            "                                                              torch.nn.Linear(8, 8)) for _ in range(6))\n"
+            "    def forward(self, x):\n"
+            "        for block in self.blocks: x = checkpoint(block, x, use_reentrant={})\n"
+            "        return x.sum()\n"
+            "net = Net().cuda()\n"
+            "optimizer = torch.optim.SGD(net.parameters())\n"
+            "for _ in range(3):\n"
+            "    net(torch.ones(4, 8, device='cuda', requires_grad=True)).backward()\n"
+            "    optimizer.step()\n"
+        )
+        for reentrant in (True, False):
+            with self.subTest(reentrant):
+                script = self.folder / "train.py"
+                script.write_text(body.format(reentrant))
+                asked = self.capture(script, 1)
+                self.assertEqual(asked.returncode, 0, asked.stderr)
+                capture = read_capture(self.out)
+                operators, modules = (capture.tables[name] for name in ("operators", "modules"))
+                products = collections.Counter(
+                    (modules[event[2]], event[3])
+                    for event in capture.rank(0)["events"]
+                    if event[0] == "op" and "mm" in operators[event[1]]["name"]
+                )
+                linear = [f"Net.blocks.{block}.{place}" for block in range(6) for place in (0, 2)]
+                counts = {0: 1, 1: 1, 2: 2}  # by phase: forward, again, backward
+                expected = {(path, phase): count for path in linear for phase, count in counts.items()}
+                if not reentrant:  # stops before the last product, of which backward needs nothing
+                    expected = {key: count for key, count in expected.items() if not (key[0].endswith(".2") and key[1] == 1)}
+                self.assertEqual(products, expected)
 
     def test_ranks_that_a_script_starts_itself(self):
         body = (

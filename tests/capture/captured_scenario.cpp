@@ -243,6 +243,26 @@ TEST_CASE("events for each rank change no time of any rank") {
   CHECK(each.cost_usd == one.cost_usd);
 }
 
+TEST_CASE("work is said with the line of the program that calls its module") {
+  Capture capture = read_capture(source_root() + "/tests/capture/programs/ddp.capture");
+  REQUIRE(capture.lines.at("DistributedDataParallel.module.*") == "ddp.py:15");
+  const Folder folder({kOneSum, kOneSum});
+  CapturedScenario scenario = folder.read("{nodes: [{type: hgx-h100, count: 1}]}");
+  const auto lines_of = [&](const std::vector<CapturedWork>& work) {
+    std::map<std::string, std::string> out;
+    for (const CapturedWork& each : work) out[each.module] = each.line;
+    return out;
+  };
+  const std::map<std::string, std::string> expected = {{"", ""}, {"DistributedDataParallel.module.*", "ddp.py:15"}};
+  scenario.capture = std::make_shared<const Capture>(capture);
+  const CaptureResult result = simulate(scenario, sources()).result;
+  CHECK(lines_of(result.modules) == expected);
+  CHECK(lines_of(result.work) == expected);
+  capture.lines.clear();  // of a capture that was made before lines were
+  scenario.capture = std::make_shared<const Capture>(capture);
+  CHECK(lines_of(simulate(scenario, sources()).result.modules).at("DistributedDataParallel.module.*").empty());
+}
+
 TEST_CASE("a rank that is not in the capture cannot be slow by itself") {
   const Folder folder({kOneSum, kOneSum});
   CapturedScenario whole = folder.read(kTwo);

@@ -101,6 +101,8 @@ struct Capture {
   std::vector<CapturedOperator> operators;
   std::vector<CapturedCommunication> communication;
   std::vector<std::string> modules;
+  // Lines of the program that call modules, "model.py:57"; numbers of a module's path are "*". Empty: not captured.
+  std::map<std::string, std::string> lines;
   std::vector<CapturedRank> ranks;          // ascending
   std::vector<std::string> unknown_fields;  // fields of the file that this version does not know, which it leaves out
 };

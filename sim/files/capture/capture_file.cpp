@@ -252,8 +252,11 @@ void CaptureReader::read_header() {
   if (header.has("groups")) {
     for (const Part& family : header.at("groups").items()) capture_.families.push_back(family_of(family));
   }
+  if (header.has("lines")) {
+    for (const auto& [path, line] : header.at("lines").fields()) capture_.lines.emplace(path, line.text());
+  }
   header.find_unknown({"mirfak_capture", "program", "command", "world_size", "gpus_per_node", "device", "step", "torch",
-                       "groups", "proved_on"},
+                       "groups", "lines", "proved_on"},
                       unknown_);
 }
 

@@ -62,19 +62,21 @@ std::string end_of(const std::string& path, std::size_t length) {
 }
 
 Table work_table(const CaptureResult& result, bool modules) {
-  const char* columns = modules ? ">seconds:seconds | >share:share | >calls:calls | phase:phase | module:module"
+  const char* columns = modules ? ">seconds:seconds | >share:share | >calls:calls | phase:phase | module:module | "
+                                  "called at:line"
                                 : ">seconds:seconds | >share:share | >calls:calls | operator:name | phase:phase | "
-                                  "module:module | tensors:tensors | -:flop | -:bytes | -:communicates";
+                                  "module:module | tensors:tensors | -:line | -:flop | -:bytes | -:communicates";
   Table table(columns);
   for (const CapturedWork& work : modules ? result.modules : result.work) {
     std::vector<Cell> row = {in_seconds(work.seconds), in_percent(share(work.seconds, result.iteration_s)),
                              static_cast<std::int64_t>(work.calls)};
     const Cell module = Cell(work.module.empty() ? std::string("-") : end_of(work.module, 44), work.module);
     const char* const phase = kCapturePhaseNames[static_cast<std::size_t>(work.phase)];
+    const Cell line = work.line.empty() ? Cell("-", std::monostate()) : Cell(work.line);
     if (modules) {
-      row.insert(row.end(), {phase, module});
+      row.insert(row.end(), {phase, module, line});
     } else {
-      row.insert(row.end(), {work.name, phase, module, Cell(excerpt(work.tensors, 44), work.tensors),
+      row.insert(row.end(), {work.name, phase, module, Cell(excerpt(work.tensors, 44), work.tensors), line,
                              as_number(work.flop), as_number(work.bytes), work.communicates});
     }
     table.add(std::move(row));

@@ -169,6 +169,7 @@ std::vector<CapturedWork> RankReader::work() const {
     if (work.calls == 0) {
       work.communicates = communicates(task);
       work.module = module;
+      if (const auto line = capture_.lines.find(module); line != capture_.lines.end()) work.line = line->second;
       work.phase = of.phase;
       if (work.communicates) {
         const CapturedCommunication& made = capture_.communication[of.entry];
@@ -200,6 +201,7 @@ std::vector<CapturedWork> by_module(const std::vector<CapturedWork>& work) {
     if (each.communicates) continue;
     CapturedWork& module = modules[{each.module, each.phase}];
     module.module = each.module;
+    module.line = each.line;
     module.phase = each.phase;
     module.calls += each.calls;
     module.seconds += each.seconds;

@@ -55,6 +55,7 @@ struct CapturedWork {
   std::string name;  // "aten::mm", "all_reduce"
   std::string tensors;
   std::string module;
+  std::string line;  // of the program that calls the module, "model.py:57"; empty: not known
   CapturePhase phase{};
   bool communicates = false;
   std::size_t calls = 0;

@@ -58,5 +58,5 @@ def capture_block(
     finally:
         os.environ.clear()
         os.environ.update(before)
-    block.capture = Capture(header | {"torch": torch.__version__})
+    block.capture = Capture(header | {"torch": torch.__version__, "lines": dict(sorted(found["lines"].items()))})
     block.capture.add(rank, found["tables"], found["rank"])

@@ -124,6 +124,7 @@ def recorded(environment: Environment) -> dict[str, Any]:
             "collectives": recorder.collectives.entries,
             "modules": recorder.modules.entries,
         },
+        "lines": recorder.lines,
         "groups": [list(ranks) for ranks in recorder.groups],
         "rank": {
             "state": state_of(list(environment.steps.optimizers.values())),

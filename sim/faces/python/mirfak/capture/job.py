@@ -82,7 +82,8 @@ def capture_job(job: Job, ranks: list[int] | None, logs: pathlib.Path | None = N
         search = None if ranks is not None else RoleSearch(job.world_size, processes.run)
         answers = processes.run(ranks) if ranks is not None else search.answers
     groups = Groups(job.world_size, [group for rank in sorted(answers) for group in answers[rank]["groups"]])
-    capture = Capture(job.header(torch.__version__) | {"groups": groups.families[1:]})
+    lines = {path: line for rank in sorted(answers, reverse=True) for path, line in answers[rank]["lines"].items()}
+    capture = Capture(job.header(torch.__version__) | {"groups": groups.families[1:], "lines": dict(sorted(lines.items()))})
     if search is not None:
         capture.header["proved_on"] = search.proved_on
     alike = search.alike if search is not None else {}

@@ -47,6 +47,7 @@ class Recorder:
         self.memory_before: list[list[int]] = []
         self.groups: dict[tuple[int, ...], None] = {}  # ranks of process groups, in the order in which they were made
         self.notes: dict[str, int] = {}
+        self.lines: dict[str, str] = {}  # of the program that call a module, "model.py:57"; numbers of its path are "*"
         self.recording = False
         self.at_begin: Callable[[], None] = lambda: None
         self.dispatched = 0
@@ -64,6 +65,13 @@ class Recorder:
     def note(self, text: str) -> None:
         """Remembers an assumption or a simplification, and how often it was made."""
         self.notes[text] = self.notes.get(text, 0) + 1
+
+    def module(self, path: str, line: Callable[[], str]) -> int:
+        """The place of a module. line: says what line of the program calls it, where it is called first."""
+        place = ".".join("*" if part.isdecimal() else part for part in path.split("."))
+        if place not in self.lines:
+            self.lines[place] = line()
+        return self.modules.place_of(path)
 
     def begin(self) -> None:
         self.at_begin()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import pathlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,6 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from .patches import replace
 from .recorder import PHASES, Recorder
 
+NO_PASS = -1  # PyTorch's number where no backward pass runs
 FORWARD, RECOMPUTATION, BACKWARD, OPTIMIZER = range(len(PHASES))
 
 
@@ -32,7 +35,11 @@ class Steps:
         self._depth = 0
         self._threads = threading.local()
         self._names: dict[int, str] = {}
-        self._forward_places: dict[int, int] = {}  # sequence number of an autograd node: place of its module
+        # Sequence number of an autograd node: place of its module. Autograd's thread counts by itself, and makes the nodes
+        # of what is computed again there.
+        self._forward_places: dict[int, int] = {}
+        self._recomputed_places: dict[int, int] = {}
+        self._backward_pass = NO_PASS  # the one that the program asked for; checkpoints may start others within it
         self._after_backward = False
         self._hooks: list[Any] = []
         self.call_of_modules = torch.nn.Module.__call__  # as PyTorch has it
@@ -80,7 +87,10 @@ class Steps:
 
     def _eager_place(self) -> tuple[int, int]:
         stack = self._stack()
-        if torch._C._current_graph_task_id() == -1:
+        running = torch._C._current_graph_task_id()
+        if running == NO_PASS or self._backward_pass == NO_PASS:
+            self._backward_pass = running
+        if running == NO_PASS:
             if self._depth or (self._after_backward and not stack):
                 return (stack[-1] if stack else 0), OPTIMIZER
             place = stack[-1] if stack else 0
@@ -88,11 +98,12 @@ class Steps:
                 self._forward_places[torch._C._autograd._get_sequence_nr()] = place
             return place, FORWARD
         if stack or torch.is_grad_enabled():
-            self._forward_places[torch._C._autograd._get_sequence_nr()] = stack[-1] if stack else 0
+            self._recomputed_places[torch._C._autograd._get_sequence_nr()] = stack[-1] if stack else 0
             return (stack[-1] if stack else 0), RECOMPUTATION
         self._after_backward = True
         node = torch._C._current_autograd_node()
-        return (self._forward_places.get(node._sequence_nr(), 0) if node is not None else 0), BACKWARD
+        places = self._forward_places if running == self._backward_pass else self._recomputed_places
+        return (places.get(node._sequence_nr(), 0) if node is not None else 0), BACKWARD
 
     def _stack(self) -> list[int]:
         if not hasattr(self._threads, "stack"):
@@ -107,7 +118,7 @@ class Steps:
             if torch._C._current_graph_task_id() == -1:
                 self._after_backward = False
             stack = self._stack()
-            stack.append(self.recorder.modules.place_of(self._name(module)))
+            stack.append(self.recorder.module(self._name(module), calling_line))
             try:
                 return original(module, *arguments, **keywords)
             finally:
@@ -139,11 +150,23 @@ class Steps:
         self.finished += 1
         self._after_backward = True
         self._forward_places.clear()
+        self._recomputed_places.clear()
         if self.finished == self.wanted:
             self.recorder.begin()
         elif self.wanted is not None and self.finished == self.wanted + 1:
             self.recorder.end()
             self.done()
+
+
+PARTS_OF_PYTORCH = (str(pathlib.Path(__file__).parent), str(pathlib.Path(torch.__file__).parent), "<")
+
+
+def calling_line() -> str:
+    """FILE:LINE of the innermost code that is no part of PyTorch and of captures; "" if there is none."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PARTS_OF_PYTORCH):
+        frame = frame.f_back  # type: ignore[assignment]
+    return "" if frame is None else f"{pathlib.Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
