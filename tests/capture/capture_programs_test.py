@@ -422,6 +422,34 @@ class Programs(unittest.TestCase):
                     expected = {key: count for key, count in expected.items() if not (key[0].endswith(".2") and key[1] == 1)}
                 self.assertEqual(products, expected)
 
+    def test_checkpoints_of_compiled_regions_have_what_is_within(self):
+        body = (
+            "import functools\n"
+            "from torch.nn.attention.flex_attention import create_block_mask, flex_attention\n"
+            "from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts\n"
+            "torch._inductor.config.wrap_inductor_compiled_regions = True\n"
+            "compiled = torch.compile(flex_attention)\n"
+            "mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 1024, 1024, device='cuda')\n"
+            "policy = lambda *arguments, **keywords: CheckpointPolicy.PREFER_RECOMPUTE\n"
+            "contexts = functools.partial(create_selective_checkpoint_contexts, policy)\n"
+            "q = torch.nn.Parameter(torch.ones(1, 4, 1024, 64, device='cuda', dtype=torch.bfloat16))\n"
+            "optimizer = torch.optim.SGD([q])\n"
+            "def attend(x): return compiled(x, x * 2, x * 3, block_mask=mask)\n"
+            "for _ in range(3):\n"
+            "    checkpoint(attend, q, use_reentrant=False, context_fn=contexts).sum().backward()\n"
+            "    optimizer.step()\n"
+        )
+        script = self.folder / "train.py"
+        script.write_text(SCRIPT_HEAD + body)
+        asked = self.capture(script, 1)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        capture = read_capture(self.out)
+        operators = capture.tables["operators"]
+        names = [operators[event[1]]["name"] for event in capture.rank(0)["events"] if event[0] == "op"]
+        self.assertEqual(names.count("higher_order::flex_attention"), 2)  # forward, and again
+        self.assertEqual(names.count("higher_order::flex_attention_backward"), 1)
+        self.assertNotIn("higher_order::inductor_compiled_code", names)
+
     def test_ranks_that_a_script_starts_itself(self):
         body = (
             "import torch, torch.distributed as dist, torch.multiprocessing as mp\n"

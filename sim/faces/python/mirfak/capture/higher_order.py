@@ -15,6 +15,7 @@ from . import masks
 from .operators import held_bytes, shown, tensors_in
 from .patches import replace
 
+COMPILED = torch._higher_order_ops.inductor_compiled_code
 BACKWARD = ("query", "key", "value", "out", "logsumexp", "grad_out")
 ATTENTION = ("flex_attention", "flex_attention_backward")
 MASK_PLACE = {"flex_attention": 4, "flex_attention_backward": 9}  # among arguments: the mask is the last of what is there
