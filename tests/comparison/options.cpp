@@ -197,7 +197,7 @@ TEST_CASE("text, JSON, CSV and the page hold the same rows") {
         "option,runs,nodes,gpus,iteration_time_s,iteration_time_low_s,iteration_time_high_s,mfu,finish_time_s,"
         "finish_time_low_s,finish_time_high_s,cost_usd,cost_low_usd,cost_high_usd,energy_j,energy_low_j,energy_high_j,"
         "facility_energy_j,co2_kg,co2_low_kg,co2_high_kg,memory_headroom,in_time,surely_in_time,latest_start,"
-        "latest_sure_start,ties_with_first,strategy,reason");
+        "latest_sure_start,ties_with_first,strategy,reason,scenario");
   const std::string text = comparison_text(file, all);
   const std::string page = page_of(comparison_page_data(file, all));
   for (const OptionResult& row : all.rows) {

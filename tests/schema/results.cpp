@@ -36,9 +36,9 @@ const std::string kMixed = "scenarios/llama2-70b-h100-a100.yaml";
 
 std::vector<ResultKind> result_kinds() {
   const std::string iterations = "JSON (`--format json`)";
-  const std::set<std::string> strategy = {
-      "strategies[].strategy",        "strategies[].variants[].strategy", "variants[].strategy",   "baseline.strategy",
-      "baseline.variants[].strategy", "robust.fastest.strategy",          "robust.robust.strategy"};
+  const std::set<std::string> strategy = {"strategies[].strategy",   "strategies[].variants[].strategy",
+                                          "variants[].strategy",     "baseline.strategy",
+                                          "robust.fastest.strategy", "robust.robust.strategy"};
   return {
       {"simulate",
        {iterations},
@@ -57,6 +57,7 @@ std::vector<ResultKind> result_kinds() {
       {"search",
        {"Search (`mirfak search --format json`)", iterations},
        {{"search", "scenarios/search-llama2-70b-h100.yaml"},
+        {"search", kSmall, "--free", "all", "--set", "strategy.tensor=7", "--time-limit", "0.001"},
         {"search", kSmall, "--free", "all", "--robust", "--set", "search.space.recompute_layers=[all]"},
         {"search", "scenarios/search-cost-llama3-70b.yaml"},
         {"search", "scenarios/search-mixed-a100-h100.yaml"},
@@ -68,7 +69,7 @@ std::vector<ResultKind> result_kinds() {
        {{"train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "50"}}},
       {"compare",
        {"Options (`mirfak compare --format json`)"},
-       {{"compare", "scenarios/options/llama3-70b-clouds.yaml"},
+       {{"compare", "scenarios/options/llama3-70b-clouds.yaml", "--out", "."},
         {"compare", source_root() + "/tests/schema/examples/sizing.yaml"}}},
       {"diff",
        {"Differences (`mirfak diff --format json`)"},

@@ -84,12 +84,12 @@ CommandSyntax syntax_for(SearchOptions& options) {
     };
     add(name, po::value<std::string>()->notifier(override_it)->value_name(value), sentence);
   };
-  keys("free", "all|KEY,...", "choose stated keys too; what is stated is compared (search.free)");
+  keys("free", "all|KEYS", "choose stated keys too; what is stated is compared (search.free)");
   add("robust", po::bool_switch()->notifier([&options](bool given) {
     if (given) options.overrides.emplace_back("search.robust=true");
   }),
       "find the least p90 of the time too, for --out and --emit (search.robust)");
-  keys("keep", "KEY,...", "keep stated keys, and choose all others (search.keep)");
+  keys("keep", "KEYS", "keep stated keys, and choose all others (search.keep)");
   add("planner", po::value(&options.planner)->default_value("search")->value_name("search|alpa"),
       "the exact search, or Alpa's integer and dynamic programs");
   add("intra-only", po::bool_switch(&options.intra_only), "Alpa without pipeline stages: one stage has all GPUs");

@@ -69,6 +69,7 @@ Json baseline_json(const SearchReport& report) {
   if (!report.outcome.baseline) return {{"refused", report.scenario.baseline->refused}};
   Json out = {{"refused", nullptr}};
   out.update(strategy_entry(*report.outcome.baseline));
+  out.erase("variants");
   return out;
 }
 

@@ -19,19 +19,19 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNamedShare = 1e-3;  // share of an iteration below which a cause is not named
 
-// Returns the causes by which one strategy loses less than another.
-std::string lost_less_text(const UncertainTime& fastest, const UncertainTime& robust, double iteration_s) {
+// Returns the causes by which a strategy loses less, or more, than another.
+std::string losses_text(const UncertainTime& robust, const UncertainTime& fastest, double iteration_s) {
   std::string out;
-  const auto add = [&](std::string_view name, double of_fastest, double of_robust) {
-    if (std::abs(of_fastest - of_robust) < kNamedShare * iteration_s) return;
-    out += fmt::format("{}{} {} instead of {}", out.empty() ? "" : ", ", name, format_seconds(of_robust),
-                       format_seconds(of_fastest));
+  const auto add = [&](const std::string& to, double own, double other) {
+    if (std::abs(own - other) < kNamedShare * iteration_s) return;
+    out += fmt::format("{}{} {} ({} instead of {})", out.empty() ? "" : ", ", own < other ? "less" : "more", to,
+                       format_seconds(own), format_seconds(other));
   };
   for (std::size_t cause = 0; cause < kCauses; ++cause) {
-    add(fmt::format("slow by {}:", name_of(static_cast<Cause>(cause))), fastest.excess_s[cause],
-        robust.excess_s[cause]);
+    add(fmt::format("by factors of {}", name_of(static_cast<Cause>(cause))), robust.excess_s[cause],
+        fastest.excess_s[cause]);
   }
-  add("up to the end of its range", fastest.range_s, robust.range_s);
+  add("up to the end of its range", robust.range_s, fastest.range_s);
   return out;
 }
 
@@ -66,11 +66,15 @@ std::string robust_text(const SearchReport& report) {
                   choice.drawn ? " and cluster.perturbations" : " (cluster.perturbations draws nothing)") +
       table.text();
   if (!choice.differs()) return out + "  the fastest is the most robust too\n";
-  const Job& robust = choice.robust.strategy.found.job;
-  out += fmt::format("  the robust one has {}\n", differences_text(robust, choice.fastest.strategy.found.job));
-  const std::string causes =
-      lost_less_text(choice.fastest.time, choice.robust.time, choice.fastest.strategy.iteration.iteration_time_s);
-  return causes.empty() ? out : out + fmt::format("  because it loses less: {}\n", causes);
+  const RobustStrategy& robust = choice.robust;
+  const RobustStrategy& fastest = choice.fastest;
+  const auto change = [](double own, double other) { return format_signed_percent(own / other - 1); };
+  out +=
+      fmt::format("  the robust one: p90 {}, predicted {}; it has {}\n", change(robust.time.p90_s, fastest.time.p90_s),
+                  change(robust.strategy.iteration.iteration_time_s, fastest.strategy.iteration.iteration_time_s),
+                  differences_text(robust.strategy.found.job, fastest.strategy.found.job));
+  const std::string losses = losses_text(robust.time, fastest.time, fastest.strategy.iteration.iteration_time_s);
+  return losses.empty() ? out : out + fmt::format("  it loses {}\n", losses);
 }
 
 nlohmann::ordered_json robust_json(const SearchReport& report) {

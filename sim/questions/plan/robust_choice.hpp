@@ -22,8 +22,8 @@ inline constexpr int kRobustSamples = 200;
 struct UncertainTime {
   double median_s = 0;
   double p90_s = 0;                        // kRobustShare of iterations take no longer
-  double perturbed_s = 0;                  // what perturbations add to the iteration, on average
-  std::array<double, kCauses> excess_s{};  // the causes of it, on the critical path
+  double perturbed_s = 0;                  // time that perturbations add to an iteration, on average
+  std::array<double, kCauses> excess_s{};  // time that each cause adds on the critical path, on average
   double range_s = 0;                      // upper end of the prediction's range, less the prediction; 0: not known
 };
 
