@@ -259,7 +259,10 @@ TEST_CASE("what makes no sense for a capture is refused") {
       has(simulated({"--set", "training.precision=fp8"}).err,
           "training: this section means nothing next to a capture: the program chose batches, lengths and precision"));
   CHECK(has(simulated({"--explain", "--format", "json"}).err, "--explain prints text"));
-  for (const char* command : {"search", "frontier", "train"}) {
+  const Finished planned = run({"frontier", kCapture, "--nodes", "hgx-h100:1"});
+  CHECK(planned.status == 2);
+  CHECK(has(planned.err, "does not say which kernels are one pass of a microbatch"));
+  for (const char* command : {"search", "train"}) {
     CAPTURE(command);
     const Finished refused = run({command, kCapture, "--nodes", "hgx-h100:1"});
     CHECK(refused.status == 2);
