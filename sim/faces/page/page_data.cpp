@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "base/units.hpp"
+#include "capture/capture_report.hpp"
 #include "page/captured_reasons.hpp"
 #include "page/captured_timeline.hpp"
 #include "page/figure_reasons.hpp"
