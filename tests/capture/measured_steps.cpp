@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -33,7 +34,8 @@ CaptureResult predicted(const std::string& job) {
     return Cluster({nodes}, default_fabric());
   }();
   const Capture capture = read_capture(kMeasured + "torch/" + job + ".capture");
-  const CapturePricing pricing{cluster, table, frameworks.framework(FileReference(table.framework))};
+  static const RangeWidths ranges = read_range_widths(profiles);
+  const CapturePricing pricing{cluster, table, frameworks.framework(FileReference(table.framework)), &ranges};
   return capture_result(capture, pricing, captured_program(capture, pricing));
 }
 
@@ -75,6 +77,32 @@ TEST_CASE("steps measured on an H100, captured without one") {
     CHECK(std::abs(result.ranks[0].allocated_bytes / truth.allocated_bytes - 1) < 0.001);
     CHECK(result.fits);
   }
+}
+
+TEST_CASE("the range of a captured step holds what was measured, or is not told") {
+  int told = 0;
+  int inside = 0;
+  for (const char* job :
+       {"llama-1b-s4k-eager", "llama-3b-s4k-full-eager", "llama-small-s1k-eager", "llama-1b-s4k", "llama-1b-s4k-full",
+        "llama-1b-s8k", "llama-3b-s4k", "llama-8b-8-s8k", "llama-8b-8-s8k-full"}) {
+    CAPTURE(job);
+    const CaptureResult result = predicted(job);
+    // The host of the smallest step works for 0.4 of it: one that is 2.67 times as slow would bound it.
+    const bool bound = std::string(job) == "llama-small-s1k-eager";
+    CHECK((result.range.high_s == 0) == bound);
+    if (bound) {
+      CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+        return note.starts_with("no range is told: the host of rank 0");
+      }));
+      continue;
+    }
+    ++told;
+    const double seconds = measured(job).seconds;
+    if (result.range.low_s <= seconds && seconds <= result.range.high_s) ++inside;
+    CHECK(result.range.high_s / result.iteration_s < 1.25);  // a range that holds everything says nothing
+  }
+  CHECK(told == 8);
+  CHECK(inside == told);
 }
 
 }  // namespace measured_steps_test

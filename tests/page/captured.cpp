@@ -73,7 +73,9 @@ TEST_CASE("a page of a capture has a reason for every single figure, and section
   for (const auto& [key, reason] : reasons.items()) {
     for (const Json& title : reason["see"]) {
       CAPTURE(key);
-      CHECK(std::any_of(sections.begin(), sections.end(), [&](const Json& of) { return of["title"] == title; }));
+      const std::string begin = title.get<std::string>();
+      CHECK(std::any_of(sections.begin(), sections.end(),
+                        [&](const Json& of) { return of["title"].get<std::string>().starts_with(begin); }));
     }
   }
 }

@@ -40,12 +40,27 @@ class Captures(unittest.TestCase):
             path = pathlib.Path(folder, "t.json")
             result.write_timeline(path)
             self.assertIn("fsdp::chunk_cat", path.read_text())
+            page = pathlib.Path(folder, "step.html")
+            result.write_report(page)
+            self.assertIn("fsdp::chunk_cat", page.read_text())
+            trace = pathlib.Path(folder, "step.h5")
+            result.write_trace(trace)
+            read = mirfak.read_trace(trace)
+            self.assertAlmostEqual(read.end_s.max(), result.iteration_time_s, places=12)
+
+    def test_steps_are_drawn(self):
+        drawn = {"perturbations": {"jitter": {"host": {"lognormal": {"sigma": 0.1}}}}}
+        named = {"capture": str(CAPTURE), "cluster": {"nodes": [{"type": "hgx-h100", "count": 1}], **drawn}}
+        spread = mirfak.simulate(named, samples=20, seed=3).to_dict()["spread"]
+        self.assertEqual((spread["samples"], spread["seed"]), (20, 3))
+        self.assertGreater(spread["deviation_s"], 0)
+        self.assertNotIn("spread", mirfak.simulate(named).to_dict())
 
     def test_what_makes_no_sense_is_refused(self):
         with self.assertRaisesRegex(mirfak.InputError, "a capture does not say on what it runs"):
             mirfak.simulate(CAPTURE)
-        with self.assertRaisesRegex(mirfak.InputError, "samples is of models and strategies"):
-            mirfak.simulate(SCENARIO, samples=3)
+        with self.assertRaisesRegex(mirfak.InputError, "unfolded is of models and strategies"):
+            mirfak.simulate(SCENARIO, unfolded=True)
         with self.assertRaisesRegex(mirfak.InputError, "nodes are of a capture"):
             mirfak.simulate(SCENARIO, nodes="hgx-h100:1")
         with self.assertRaisesRegex(mirfak.InputError, "a captured program has no model"):

@@ -146,8 +146,24 @@ double probability_of_fit(const Job& job, const IterationResult& result) {
 }
 
 std::string range_text(const IterationResult& result) {
-  std::string low = format_seconds(result.iteration_time_low_s);
-  const std::string high = format_seconds(result.iteration_time_high_s);
+  return range_text(PredictionRange{result.iteration_time_low_s, result.iteration_time_high_s});
+}
+
+Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths) {
+  Table table("for | >share of the iteration | >below | >above");
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    if (shares[i] <= 0) continue;
+    const double below = shares[i] * widths.below[i];
+    table.add({name_of(static_cast<Uncertainty>(i)), in_percent(shares[i]),
+               format_signed_percent(below > 0 ? std::expm1(-below) : 0),
+               format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
+  }
+  return table;
+}
+
+std::string range_text(const PredictionRange& range) {
+  std::string low = format_seconds(range.low_s);
+  const std::string high = format_seconds(range.high_s);
   const std::size_t unit = low.find(' ');
   if (high.substr(high.find(' ')) == low.substr(unit)) low.resize(unit);
   return low + " to " + high;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/section.hpp"
 #include "cost/range_widths.hpp"
 #include "program/job.hpp"
 #include "simulation/iteration.hpp"
@@ -37,6 +38,10 @@ double probability_of_fit(const Job& job, const IterationResult& result);
 double range_deviation(const Correction& correction, const IterationResult& result);
 
 // Returns a text such as "18.6 to 21.5 s"; `result` must have a range.
+std::string range_text(const PredictionRange& range);
 std::string range_text(const IterationResult& result);
+
+// Returns a row for each uncertainty that concerns a share of an iteration, with the share and the widths that it adds.
+Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths);
 
 }  // namespace mirfak

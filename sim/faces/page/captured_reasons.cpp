@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kPricesSection = "Prices";
 constexpr const char* kMoneySection = "Prices of GPUs";
 constexpr const char* kRanksSection = "Ranks";
+constexpr const char* kStepRangeSection = "The range of the step";
 
 class CapturedReasons {
  public:
@@ -56,6 +57,10 @@ class CapturedReasons {
       if (seconds > 0) sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", part.label, format_seconds(seconds));
     }
     reasons_.add("iteration_time_s", fmt::format("mean over captured ranks: {} = {}", sum, time()), {kPricesSection});
+    if (result_.range.high_s > 0) {
+      reasons_.add("iteration_time_low_s", "", {kStepRangeSection});
+      reasons_.add("iteration_time_high_s", "", {kStepRangeSection});
+    }
     reasons_.add("bubble_fraction", fmt::format("{} / {}", format_seconds(result_.mean.waiting_s), time()));
     reasons_.add("exposed_communication_s", "mean over captured ranks; what kernels hide is left out", {kRanksSection});
     reasons_.add("events", "");

@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "base/units.hpp"
+#include "capture/capture_report.hpp"
 #include "page/captured_reasons.hpp"
 #include "page/captured_timeline.hpp"
 #include "page/figure_reasons.hpp"
@@ -106,6 +107,7 @@ nlohmann::ordered_json capture_page_data(const CapturedScenario& scenario, const
                        {"ranks", captured_ranks_text(capture)},
                        {"step", captured_step_text(capture)},
                        {"PyTorch", fmt::format("{}, told of {}", capture.torch, capture.device)}};
+  out["range_level"] = pricing.ranges == nullptr ? 0 : pricing.ranges->level;
   out["timeline"] = captured_timeline(simulation);
   out["explanation"] = explanation_of(pricing, simulation.result);
   out["scenario"] = scenario.resolved;

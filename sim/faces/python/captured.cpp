@@ -1,11 +1,15 @@
 #include "python/captured.hpp"
 
+#include "base/staged_file.hpp"
 #include "capture/capture_file.hpp"
 #include "capture/capture_report.hpp"
+#include "capture/captured_trace.hpp"
 #include "import/chosen_nodes.hpp"
+#include "page/page_data.hpp"
 #include "python/functions.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
+#include "report/spread_report.hpp"
 #include "trace/timeline_json.hpp"
 
 #include <nanobind/stl/filesystem.h>
@@ -23,20 +27,27 @@ using namespace nb::literals;
 
 namespace mirfak::python {
 
-SimulatedCapture::SimulatedCapture(const Document& document, const ScenarioSources& sources)
+SimulatedCapture::SimulatedCapture(const Document& document, const ScenarioSources& sources,
+                                   const std::optional<SpreadOptions>& sampling)
     : sources_(sources), scenario_(read_captured_scenario(document, sources_)) {
   const Stopwatch watch;
   simulation_ = simulate(scenario_, sources_);
   wall_time_s_ = watch.seconds();
   std::vector<std::string>& notes = simulation_.result.notes;
-  for (std::string& note : notes_on_keys(scenario_, sources_, simulation_.result)) notes.push_back(std::move(note));
+  if (sampling) spread_ = sample_steps(scenario_, sources_, *sampling);
+  for (std::string& note : notes_on_keys(scenario_, sources_, simulation_.result)) {
+    const bool of_draws = spread_ && note.find("cluster.perturbations") != std::string::npos;
+    if (!of_draws) notes.push_back(std::move(note));
+  }
   for (std::string& note : notes_on_assertions(check_assertions(scenario_, simulation_.result))) {
     notes.push_back(std::move(note));
   }
 }
 
 nlohmann::ordered_json SimulatedCapture::json() const {
-  return capture_json(*simulation_.capture, pricing(), simulation_.result, wall_time_s_);
+  nlohmann::ordered_json out = capture_json(*simulation_.capture, pricing(), simulation_.result, wall_time_s_);
+  if (spread_) out["spread"] = spread_json(*spread_);
+  return out;
 }
 
 std::string SimulatedCapture::text(bool explain) const {
@@ -45,6 +56,14 @@ std::string SimulatedCapture::text(bool explain) const {
 
 void SimulatedCapture::write_timeline(const std::filesystem::path& path) const {
   write_timeline_json(path, simulation_.executed.joined.program, simulation_.executed.timeline);
+}
+
+void SimulatedCapture::write_trace(const std::filesystem::path& path) const {
+  mirfak::write_trace(path, scenario_, simulation_);
+}
+
+void SimulatedCapture::write_report(const std::filesystem::path& path) const {
+  write_text_file(path, page_of(capture_page_data(scenario_, pricing(), simulation_, json(), text(false))));
 }
 
 void add_capture(nb::module_& module) {
@@ -69,7 +88,21 @@ void add_capture(nb::module_& module) {
             write_beside(self.read(), [&] { self.write_timeline(path); });
           },
           "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a timeline for Perfetto or chrome://tracing.");
+          "Writes a timeline for Perfetto or chrome://tracing.")
+      .def(
+          "write_trace",
+          [](const SimulatedCapture& self, const std::filesystem::path& path) {
+            write_beside(self.read(), [&] { self.write_trace(path); });
+          },
+          "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
+          "Writes all tasks, ranks and power as HDF5.")
+      .def(
+          "write_report",
+          [](const SimulatedCapture& self, const std::filesystem::path& path) {
+            write_beside(self.read(), [&] { self.write_report(path); });
+          },
+          "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a page (HTML) with views and reasons of all figures.");
   module.def(
       "is_capture", [](const std::string& path) { return is_capture(path); }, "path"_a,
       "True if a file begins as a capture does, whatever its name.");

@@ -72,11 +72,8 @@ nlohmann::ordered_json Iteration::whole_json() const {
 namespace {
 
 // Refuses arguments that mean nothing for a capture.
-void check_of_capture(const Document& document, const LoweringOptions& lowering, const SampleChoice& samples) {
-  const std::pair<bool, const char*> others[] = {{lowering.operators, "detail"},
-                                                 {lowering.unfolded, "unfolded"},
-                                                 {samples.samples > 0, "samples"},
-                                                 {samples.seed.has_value(), "seed"}};
+void check_of_capture(const Document& document, const LoweringOptions& lowering) {
+  const std::pair<bool, const char*> others[] = {{lowering.operators, "detail"}, {lowering.unfolded, "unfolded"}};
   for (const auto& [given, name] : others) {
     if (!given) continue;
     fail_input({document.name(), 0, 0}, fmt::format("{} is of models and strategies, and this is of a capture", name),
@@ -94,8 +91,8 @@ Simulated simulated(const Input& input, const LoweringOptions& lowering, const S
     fail_input({document.name(), 0, 0}, "these are several jobs on one cluster", "call mirfak.simulate_jobs()");
   }
   if (names_capture(document)) {
-    check_of_capture(document, lowering, samples);
-    return std::make_unique<SimulatedCapture>(document, *sources);
+    check_of_capture(document, lowering);
+    return std::make_unique<SimulatedCapture>(document, *sources, sampling);
   }
   auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources), lowering);
   if (sampling) out->sample(*sampling);

@@ -456,15 +456,7 @@ Section Explainer::range_section() const {
   }
   if (std::optional<Section> corrected = corrected_range(job_, simulation_.result)) return *corrected;
   const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
-  Table table("for | >share of the iteration | >below | >above");
-  for (std::size_t i = 0; i < kUncertainties; ++i) {
-    if (shares[i] <= 0) continue;
-    const double below = shares[i] * widths.below[i];
-    table.add({name_of(static_cast<Uncertainty>(i)), in_percent(shares[i]),
-               format_signed_percent(below > 0 ? std::expm1(-below) : 0),
-               format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
-  }
-  return {range_title(job_, simulation_.result, "ranges.yaml"), {table}};
+  return {range_title(job_, simulation_.result, "ranges.yaml"), {uncertainty_table(shares, widths)}};
 }
 
 Section Explainer::communication_section() {

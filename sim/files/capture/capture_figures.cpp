@@ -31,6 +31,8 @@ auto facility(double FacilityUse::*of) {
 const std::vector<CapturedFigure>& captured_figures() {
   static const std::vector<CapturedFigure> all = {
       {"iteration_time_s", [](const CaptureResult& of) { return of.iteration_s; }},
+      {"iteration_time_low_s", [](const CaptureResult& of) { return of.range.low_s; }},
+      {"iteration_time_high_s", [](const CaptureResult& of) { return of.range.high_s; }},
       {"hardware_tflops_per_gpu", [](const CaptureResult& of) { return share_of_time(of.flop, of) / 1e12; }},
       {"gpus", [](const CaptureResult& of) { return static_cast<double>(of.gpus); }},
       {"hardware_flop", hardware_flop},
@@ -64,6 +66,7 @@ const std::vector<CapturedFigure>& captured_figures() {
 
 bool is_known(const IterationFigure& figure, const CaptureResult& result, const Facility& facility) {
   if (figure.key == "cost_usd_per_iteration") return result.cost_usd.has_value();
+  if (figure.key == "iteration_time_low_s" || figure.key == "iteration_time_high_s") return result.range.high_s > 0;
   if (figure.key == "co2_kg") return facility.asked && facility.carbon.known();
   return !figure.facility || facility.asked;
 }

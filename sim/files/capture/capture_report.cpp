@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "capture/capture_figures.hpp"
+#include "simulation/prediction_range.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -95,10 +96,15 @@ Table price_table(const Cluster& cluster) {
   return table;
 }
 
-Table iteration_table(const Cluster& cluster, const CaptureResult& result) {
+Table iteration_table(const CapturePricing& pricing, const CaptureResult& result) {
+  const Cluster& cluster = pricing.cluster;
   const std::string gpus = fmt::format("of {} GPU{}", result.gpus, result.gpus == 1 ? "" : "s");
   Table table("|>|");
-  table.add({"time", in_seconds(result.iteration_s), ""});
+  const std::string range =
+      result.range.high_s <= 0
+          ? ""
+          : fmt::format("{}, as {:.0f} % of measurements", range_text(result.range), 100 * pricing.ranges->level);
+  table.add({"time", in_seconds(result.iteration_s), range});
   table.add({"hardware TFLOP/s per GPU", as_number(share(result.flop, result.iteration_s) / 1e12), ""});
   table.add({"energy", in_joules(result.energy_j),
              fmt::format("{}, {} each on average", gpus,
@@ -177,13 +183,19 @@ std::vector<Section> capture_explanation(const CapturePricing& pricing, const Ca
   }
   Section ranks{"Ranks", {}};
   ranks.add(std::move(clocks));
-  return {std::move(prices), std::move(gpus), std::move(ranks)};
+  std::vector<Section> out = {std::move(prices), std::move(gpus), std::move(ranks)};
+  if (result.range.high_s > 0) {
+    Section range{"The range of the step (hw_profiles/ranges.yaml)", {}};
+    range.add(uncertainty_table(result.uncertain, *pricing.ranges));
+    out.push_back(std::move(range));
+  }
+  return out;
 }
 
 std::string capture_text(const Capture& capture, const CapturePricing& pricing, const CaptureResult& result,
                          bool explain) {
   std::string out = heading(capture, pricing);
-  out += "\nIteration\n" + iteration_table(pricing.cluster, result).text();
+  out += "\nIteration\n" + iteration_table(pricing, result).text();
   out += "\nWhere the time of a GPU goes\n" + times_table(result).text();
   out += "\nPeak memory of a GPU\n" + limited(memory_table(result), kShownRanks);
   const std::size_t most = explain ? kExplainedWork : kShownWork;

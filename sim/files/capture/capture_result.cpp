@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "capture/captured_tensors.hpp"
+#include "simulation/borrowed_figures.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -308,6 +309,53 @@ void note_capture(const Capture& capture, std::vector<std::string>& notes) {
   }
 }
 
+// Returns the seconds of a rank's products, attention and exposed communication that figures of other hardware price.
+double borrowed_seconds(const Capture& capture, const CapturedProgram& executed, const PricedRank& rank,
+                        const NodeHardware& node, const CapturedTimes& times) {
+  double out = borrows_collectives(node) ? times.communication_s : 0;
+  for (const CaptureEvent& event : capture.ranks[rank.rank].events) {
+    if (event.kind != CaptureEventKind::launch) continue;
+    const OperatorPrice& price = executed.price(rank, event);
+    const bool product = price.cost.activity == Activity::gemm || price.cost.activity == Activity::attention;
+    if (product && borrows_products(node.gpu, price.precision)) out += price.cost.seconds;
+  }
+  return out;
+}
+
+// Returns the share of a rank's step that counts as software that nobody has measured.
+double unmeasured_share_of(const CapturePricing& pricing, const GpuSpec& gpu, double exposed) {
+  const auto found = pricing.table.measured.find(gpu.architecture);
+  const double known = unmeasured_share(found == pricing.table.measured.end() ? 0 : found->second);
+  return known + (1 - known) * exposed;
+}
+
+void add_range(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed,
+               CaptureResult& out) {
+  if (pricing.ranges == nullptr || !pricing.ranges->known() || out.iteration_s <= 0) return;
+  const auto at = [&](Uncertainty of) -> double& { return out.uncertain[static_cast<std::size_t>(of)]; };
+  const auto ranks = static_cast<double>(out.ranks.size());
+  at(Uncertainty::always) = 1;
+  const CapturedRankResult* bound = nullptr;
+  for (std::size_t r = 0; r < out.ranks.size(); ++r) {
+    const CapturedRankResult& rank = out.ranks[r];
+    const NodeHardware& node = pricing.cluster.groups()[executed.ranks[r].group].hardware;
+    const double borrowed_s = borrowed_seconds(capture, executed, executed.ranks[r], node, rank.times);
+    at(Uncertainty::borrowed) += std::min(1.0, borrowed_s / out.iteration_s) / ranks;
+    const double exposed = rank.times.communication_s / out.iteration_s;
+    at(Uncertainty::unmeasured) += unmeasured_share_of(pricing, node.gpu, exposed) / ranks;
+    const bool slowest = bound == nullptr || rank.host_work_s > bound->host_work_s;
+    if (rank.host_work_s * pricing.table.slowest_host > out.iteration_s && slowest) bound = &rank;
+  }
+  if (bound == nullptr) {
+    out.range = prediction_range(out.iteration_s, out.uncertain, *pricing.ranges);
+    return;
+  }
+  out.notes.push_back(fmt::format(
+      "no range is told: the host of rank {} works for {} of {}, and hosts have been found to take {:g} times "
+      "as long, which would bound the step",
+      bound->rank, format_seconds(bound->host_work_s), format_seconds(out.iteration_s), pricing.table.slowest_host));
+}
+
 // Adds energy and cost of all ranks' GPUs.
 void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureResult& out) {
   const Cluster& cluster = pricing.cluster;
@@ -387,6 +435,7 @@ CaptureResult capture_result(const Capture& capture, const CapturePricing& prici
   note_wide_products(capture, executed, out.notes);
   note_hardware(capture, pricing.cluster, out.notes);
   note_capture(capture, out.notes);
+  add_range(capture, pricing, executed, out);
   return out;
 }
 

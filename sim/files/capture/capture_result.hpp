@@ -66,6 +66,8 @@ struct CapturedWork {
 
 struct CaptureResult {
   double iteration_s = 0;
+  PredictionRange range;           // in which measurements of the step lie; {0, 0}: not known
+  UncertaintyShares uncertain{};   // shares of the step that the range is made of
   double platform_bytes = 0;       // outside of the allocator
   bool fits = true;                // all ranks do
   std::size_t fullest = 0;         // index of `ranks`: needs the largest share of its GPU's memory
@@ -83,6 +85,10 @@ struct CaptureResult {
   std::vector<std::string> notes;
 };
 
+// The range has the widths of `pricing`. Captured steps count as software that as many sources have measured as
+// OperatorTable::measured says, and their exposed communication as measured by none. A step that the slowest known host
+// would bound has no range, and a note.
+//
 // Ranks that are not in the capture have the energy of the captured ones, on average. Of nodes that hold ranks the
 // facility counts all of the host.
 CaptureResult capture_result(const Capture& capture, const CapturePricing& pricing, const CapturedProgram& executed);

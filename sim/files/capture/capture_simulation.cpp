@@ -42,7 +42,7 @@ std::string part_that_grew(const CaptureResult& shorter, const CaptureResult& lo
 }  // namespace
 
 CapturePricing pricing_of(const CapturedScenario& scenario, const CaptureSources& sources) {
-  return {scenario.cluster, sources.table(), sources.framework()};
+  return {scenario.cluster, sources.table(), sources.framework(), &sources.scenario().ranges};
 }
 
 CaptureSimulation simulate(const CapturedScenario& scenario, const CaptureSources& sources) {

@@ -4,6 +4,7 @@
 #include "capture/operator_price.hpp"
 #include "chakra/chakra_program.hpp"
 #include "cluster/cluster.hpp"
+#include "cost/range_widths.hpp"
 #include "engine/timeline.hpp"
 #include "strategy/framework.hpp"
 
@@ -16,7 +17,8 @@ namespace mirfak {
 struct CapturePricing {
   const Cluster& cluster;  // rank r runs on device r
   const OperatorTable& table;
-  const Framework& framework;  // OperatorTable::framework
+  const Framework& framework;           // OperatorTable::framework
+  const RangeWidths* ranges = nullptr;  // how far measured steps lie from predicted ones; nullptr: not known
 };
 
 // A piece of work of a rank: a node of its trace, which is a task of the program.

@@ -305,6 +305,7 @@ OperatorPrice OperatorPrices::price(const CapturedOperator& op) {
   const OperatorRule rule = out.known ? *found : OperatorRule();
   out.kernels = rule.kernels;
   if (rule.kernels == 0) return out;
+  if (!op.in.empty()) out.precision = precision_of(op.in.front());
   switch (rule.kind) {
     case OperatorClass::product:
       out.cost = product(op, rule);

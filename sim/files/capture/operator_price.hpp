@@ -13,10 +13,11 @@ namespace mirfak {
 
 // Price of one call of an operator on one GPU.
 struct OperatorPrice {
-  KernelCost cost;      // all its kernels, one after another
-  int kernels = 0;      // 0: nothing is launched
-  bool known = true;    // false: no entry of the table names it, and its bytes are its price
-  std::string figures;  // fused attention: the generation whose figures stand in for the one that runs; empty: none
+  KernelCost cost;        // all its kernels, one after another
+  int kernels = 0;        // 0: nothing is launched
+  bool known = true;      // false: no entry of the table names it, and its bytes are its price
+  Precision precision{};  // of products and attention
+  std::string figures;    // fused attention: the generation whose figures stand in for the one that runs; empty: none
 };
 
 // Prices captured operators on one GPU type. `gpu` and `table` must outlive it. Usable from one thread.

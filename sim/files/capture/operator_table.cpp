@@ -81,6 +81,17 @@ OperatorTable read_operator_table(const std::filesystem::path& file) {
   out.host.launch_s = host.require("launch_s").as_number(0, kLongest);
   out.host.source = host.require("source").as_string();
   host.finish();
+  Mapping slowest(root.require("slowest_host"));
+  out.slowest_host = slowest.require("factor").as_number(1, 1000);
+  slowest.require("source").as_string();
+  slowest.finish();
+  Mapping measured(root.require("measured"));
+  Mapping architectures(measured.require("architectures"));
+  for (const std::string& architecture : architectures.keys()) {
+    out.measured[architecture] = static_cast<int>(architectures.require(architecture).as_integer(1, 10'000));
+  }
+  measured.require("source").as_string();
+  measured.finish();
   Mapping instructions(root.require("instructions"));
   out.instructions.widening = instructions.require("widening").as_number(0, 1000);
   out.instructions.mixed = instructions.require("mixed").as_number(0, 1000);

@@ -52,6 +52,8 @@ struct OperatorTable {
     double launch_s = 0;  // for each kernel in addition
     std::string source;
   } host;
+  double slowest_host = 1;              // how many times longer than `host` a host has been found to take
+  std::map<std::string, int> measured;  // sources that have judged captured steps, by architecture of their GPUs
   // Cycles of a multiprocessor for an element of the result.
   struct Instructions {
     double widening = 0;

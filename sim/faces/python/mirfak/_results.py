@@ -229,6 +229,14 @@ class CapturedResult(Record):
         """Writes a timeline for Perfetto or chrome://tracing."""
         self._found.write_timeline(path)
 
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes all tasks, ranks and power as HDF5."""
+        self._found.write_trace(path)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with views and reasons of all figures."""
+        self._found.write_report(path)
+
 
 class JobsResult(Record):
     """Several jobs on one cluster; keys as of `mirfak simulate --format json` of a scenario with `jobs`."""
