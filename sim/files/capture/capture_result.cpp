@@ -370,7 +370,8 @@ void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureRes
   for (const NodeGroup& group : cluster.groups()) {
     const std::int64_t of_node = group.hardware.spec.gpus;
     const std::int64_t ranks = std::clamp<std::int64_t>(out.gpus - group.first_device, 0, group.count * of_node);
-    host_w += static_cast<double>((ranks + of_node - 1) / of_node) * group.hardware.spec.host_power_w.value;
+    const std::int64_t nodes = (ranks + of_node - 1) / of_node;
+    host_w += static_cast<double>(nodes) * group.hardware.spec.host_power_w.value;
     priced = priced && (ranks == 0 || group.price);
     if (group.price) usd_per_hour += static_cast<double>(ranks) * group.price->usd_per_gpu_hour.value;
   }
