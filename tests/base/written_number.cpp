@@ -45,8 +45,8 @@ TEST_CASE("plain numbers stay what they were") {
 }
 
 TEST_CASE("a unit of another kind is refused, with the units of the key") {
-  CHECK_THROWS_WITH_AS(number_at("restart_s", "10GB"),
-                       doctest::Contains("expected a number, found '10GB'\n  units of this key: ns, us, ms, s"), Error);
+  CHECK_THROWS_WITH_AS(number_at("restart_s", "10GB"), doctest::Contains("expected a number, found '10GB'"), Error);
+  CHECK_THROWS_WITH_AS(number_at("restart_s", "10GB"), doctest::Contains("units of this key: ns, us, ms, s"), Error);
   CHECK_THROWS_AS(number_at("tokens", "$5"), Error);
   CHECK_THROWS_AS(number_at("tokens", "15 TB"), Error);
   CHECK_THROWS_AS(number_at("tokens", "T"), Error);

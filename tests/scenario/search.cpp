@@ -209,6 +209,16 @@ TEST_CASE("the complete section reads back as the same search") {
   CHECK(read(kJob).resolved.find("recompute_layers: [all, 1..23]") != std::string::npos);
 }
 
+TEST_CASE("a model without a name has that of its file in what a search writes, too") {
+  std::string text = kJob;
+  const std::size_t at = text.find("model: ");
+  text.replace(at, text.find('\n', at) - at,
+               "model: {layers: 24, hidden: 1024, heads: 16, vocab: 51200, max_sequence: 2048}");
+  const SearchScenario scenario = read(text);
+  CHECK_FALSE(scenario.job.model.name.empty());
+  CHECK(read(scenario.resolved).job.model.name == scenario.job.model.name);
+}
+
 TEST_CASE("strategies have to fit with a probability unless a headroom or another probability is stated") {
   const auto asked = [](const std::string& keys) {
     const SearchSpec& spec = read(kSearch + "  top: 1\n" + keys).search.spec;

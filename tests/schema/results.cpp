@@ -129,7 +129,8 @@ TEST_CASE("schemas of results are what the commands write") {
       schema::add_result(place, result_of(example, folder.path()), kind.open);
     const schema::Descriptions sentences = described_in(kind.sections);
     allow_null(place, sentences);
-    schema::check_file(kind.name, schema::json_schema(place, "mirfak " + kind.name, sentences));
+    schema::check_file(kind.name,
+                       schema::json_schema(place, "mirfak " + kind.name, sentences, schema::SchemaOf::result));
     const std::vector<std::string> untyped = schema::untyped(place);
     CHECK_MESSAGE(untyped.empty(), kind.name, ": ", fmt::format("{}", fmt::join(untyped, " ")));
   }

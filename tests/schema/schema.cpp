@@ -138,9 +138,11 @@ TEST_CASE("schemas are what readers ask for") {
   // Files of several jobs have other sections than those of one.
   for (schema::Place* root : {&all.scenario, &all.sweep, &all.comparison}) root->varies = true;
   const schema::Descriptions sentences = described();
-  schema::check_file("scenario", schema::json_schema(all.scenario, "mirfak scenario", sentences));
-  schema::check_file("sweep", schema::json_schema(all.sweep, "mirfak sweep", sentences));
-  schema::check_file("comparison", schema::json_schema(all.comparison, "mirfak comparison", sentences));
+  schema::check_file("scenario",
+                     schema::json_schema(all.scenario, "mirfak scenario", sentences, schema::SchemaOf::file));
+  schema::check_file("sweep", schema::json_schema(all.sweep, "mirfak sweep", sentences, schema::SchemaOf::file));
+  schema::check_file("comparison",
+                     schema::json_schema(all.comparison, "mirfak comparison", sentences, schema::SchemaOf::file));
   // Of every key there is an example, so that its type is known.
   std::vector<std::string> untyped = schema::untyped(all.scenario);
   std::erase_if(untyped, [](const std::string& key) {

@@ -159,7 +159,7 @@ void add_range(Json& out, const ReadValue& read) {
 
 class Writer {
  public:
-  explicit Writer(const Descriptions& descriptions) : descriptions_(descriptions) {}
+  Writer(const Descriptions& descriptions, SchemaOf of) : descriptions_(descriptions), of_(of) {}
 
   Json mapping(const Place& place, const std::string& path) const {
     Json out = {{"type", "object"}};
@@ -202,12 +202,12 @@ class Writer {
           out.push_back({{"type", "boolean"}});
           break;
         case Kind::number:
-          out.push_back({{"type", {"number", "string"}}, {"pattern", kWrittenNumber}});
+          out.push_back(number("number"));
           add_range(out.back(), read);
           break;
         case Kind::whole_number:
           if (place.read.contains(Kind::number)) break;
-          out.push_back({{"type", {"integer", "string"}}, {"pattern", kWrittenNumber}});
+          out.push_back(number("integer"));
           add_range(out.back(), read);
           break;
         case Kind::list:
@@ -226,8 +226,18 @@ class Writer {
     return out;
   }
 
+  // In files, a number may have a unit.
+  Json number(const std::string& type) const {
+    return of_ == SchemaOf::file ? Json{{"$ref", "#/$defs/" + type}} : Json{{"type", type}};
+  }
+
   const Descriptions& descriptions_;
+  SchemaOf of_;
 };
+
+Json definition_of(const std::string& type) {
+  return {{"type", Json::array({type, "string"})}, {"pattern", kWrittenNumber}};
+}
 
 void walk(const Place& place, const std::string& path,
           const std::function<void(const std::string&, const Place&)>& visit) {
@@ -238,9 +248,12 @@ void walk(const Place& place, const std::string& path,
 
 }  // namespace
 
-Json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions) {
+Json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions, SchemaOf of) {
   Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
-  out.update(Writer(descriptions).mapping(root, ""));
+  out.update(Writer(descriptions, of).mapping(root, ""));
+  if (of == SchemaOf::file) {
+    out["$defs"] = {{"number", definition_of("number")}, {"integer", definition_of("integer")}};
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -57,8 +58,12 @@ void add_words_of(Place& root, const Value& document);
 // By key ("cluster.nodes[].type") a sentence.
 using Descriptions = std::map<std::string, std::string>;
 
+// Schemas of files that people write, whose numbers may have units (base/written_number.hpp), and of results.
+enum class SchemaOf : std::uint8_t { file, result };
+
 // JSON Schema, draft 2020-12.
-nlohmann::ordered_json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions);
+nlohmann::ordered_json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions,
+                                   SchemaOf of);
 
 // Keys that no document had, so that nobody knows what their values are.
 std::vector<std::string> untyped(const Place& root);

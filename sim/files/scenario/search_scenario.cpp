@@ -99,6 +99,7 @@ void take_perturbations(const Document& document, SearchScenario& scenario) {
 // `document`: without the values that the search chooses.
 SearchScenario read_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);
+  StatedSetting stated = stated_setting(sections, sources);
   SearchScenario scenario{document.name(),
                           document,
                           {std::move(sections.model),
@@ -108,7 +109,7 @@ SearchScenario read_scenario(const Document& document, const ScenarioSources& so
                            std::move(sections.framework),
                            sources.ranges},
                           {},
-                          stated_setting(sections, sources),
+                          std::move(stated),
                           {}};
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");

@@ -13,7 +13,7 @@
 
 namespace mirfak {
 
-// What a scenario states under `strategy`, for a search that chooses some of it (FreedKeys).
+// The job that a scenario states, for a search that chooses some of its strategy (FreedKeys).
 struct StatedJob {
   std::optional<Job> job;  // the job as `mirfak simulate` reads it; nothing: it cannot run
   std::string refused;     // the reason why it cannot run

@@ -16,7 +16,7 @@ inline constexpr double kRobustShare = 0.9;
 // Sampled iterations of each strategy.
 inline constexpr int kRobustSamples = 200;
 
-// How long iterations of a strategy take, as far as that is uncertain: `cluster.perturbations` are drawn for each
+// Time that iterations of a strategy take, as far as it is uncertain: `cluster.perturbations` are drawn for each
 // iteration, and the whole takes so much longer or shorter as measured iterations took than predicted ones
 // (PredictionRange). Both are independent of each other.
 struct UncertainTime {

@@ -63,9 +63,12 @@ function workTable(result, key) {
   const all = result[key];
   const drawn = all.slice(0, mostWork);
   const ofOperators = key === "operators";
-  const columns = [...ofOperators ? [{title: "operator", text: true}] : [], {title: "module", text: true}, {title: "phase", text: true},
+  const hasLines = all.some(work => work.line);  // captures of before have none
+  const columns = [...ofOperators ? [{title: "operator", text: true}] : [], {title: "module", text: true},
+    ...hasLines ? [{title: "called at", text: true}] : [], {title: "phase", text: true},
     {title: "time"}, {title: "share"}, {title: "calls"}, ...ofOperators ? [{title: "tensors", text: true}, {title: "FLOP"}, {title: "bytes"}] : []];
-  const rows = drawn.map(work => [...ofOperators ? [cell(work.name)] : [], cell(work.module || "-", work.module), cell(work.phase),
+  const rows = drawn.map(work => [...ofOperators ? [cell(work.name)] : [], cell(work.module || "-", work.module),
+    ...hasLines ? [cell(work.line || "-", work.line ?? "")] : [], cell(work.phase),
     figureCell("a_s", work.seconds), cell(format.percent(work.share), work.share), cell(format.whole(work.calls), work.calls),
     ...ofOperators ? [cell(work.tensors), cell(work.flop > 0 ? format.flop(work.flop) : "-", work.flop), figureCell("a_bytes", work.bytes)] : []]);
   return [h("p", {class: "lead"}, `Of rank ${result.longest_rank}, whose kernels take longest. Numbers in paths of modules are *: blocks of a list are one place. Shares are of the step.`),
