@@ -47,11 +47,10 @@ constexpr std::array<std::string_view, 3> kUnfinished{
     "XX"
     "X"};
 
-constexpr std::array<std::string_view, 14> kTopLevel{
-    "CMakeLists.txt",  "CMakePresets.json", "README.md", "LICENSE",
-    "CONTRIBUTING.md", "CHANGELOG.md",      "sim",       "pyproject.toml",
-    "models",          "hw_profiles",       "validate",  "scenarios",
-    "tests",           "notebooks",
+constexpr std::array<std::string_view, 16> kTopLevel{
+    "CMakeLists.txt", "CMakePresets.json", "README.md",  "LICENSE", "CONTRIBUTING.md", "CHANGELOG.md", "sim",
+    "pyproject.toml", "CITATION.cff",      "Dockerfile", "models",  "hw_profiles",     "validate",     "scenarios",
+    "tests",          "notebooks",
 };
 
 struct Include {

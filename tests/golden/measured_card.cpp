@@ -93,7 +93,9 @@ TEST_CASE("the peak that PyTorch's allocator reports follows from what exists wh
   CHECK(memory.mean() < 0.004);
   CHECK(memory.largest < 0.01);
   CHECK(compiled.count == 8);
-  CHECK(compiled.mean() < 0.028);
+  // All too slow, as captured programs are (sim/files/capture/README.md): 2.4 %, too slow and too fast, before the
+  // casts of FSDP2's shards counted.
+  CHECK(compiled.mean() < 0.034);
 }
 
 }  // namespace measured_card_test
