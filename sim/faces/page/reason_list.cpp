@@ -9,7 +9,11 @@
 
 namespace mirfak {
 
+namespace {
+
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 Json& ReasonList::add(std::string_view key, const std::string& formula, const std::vector<std::string>& see) {
   return put(std::string(key), iteration_figure(key).meaning, formula, see);

@@ -4,7 +4,11 @@
 
 namespace mirfak {
 
+namespace {
+
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 Json timeline_box(std::size_t name, Picoseconds start, Picoseconds end, std::int32_t microbatch) {
   return Json::array({name, start / kBoxUnit, (end - start) / kBoxUnit, microbatch});

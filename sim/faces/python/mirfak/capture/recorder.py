@@ -11,10 +11,13 @@ Operators, collectives and modules repeat, so events name them by their place in
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
+# Parts of a module's path that are numbers. Modules are told of while Dynamo watches, which refuses generators.
+NUMBERS = re.compile(r"(?<![^.])\d+(?![^.])")
 PHASES = ("forward", "recomputation", "backward", "optimizer")
 
 
@@ -68,7 +71,7 @@ class Recorder:
 
     def module(self, path: str, line: Callable[[], str]) -> int:
         """The place of a module. line: says what line of the program calls it, where it is called first."""
-        place = ".".join("*" if part.isdecimal() else part for part in path.split("."))
+        place = NUMBERS.sub("*", path)
         if place not in self.lines:
             self.lines[place] = line()
         return self.modules.place_of(path)
