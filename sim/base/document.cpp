@@ -234,14 +234,13 @@ bool Node::as_bool() const {
 
 std::optional<double> Node::parse_number() const {
   if (!is_scalar()) return std::nullopt;
-  if (const auto written = written_number(value_->scalar, path_)) return written;
-  if (value_->quoted) return std::nullopt;
   const std::string& text = value_->scalar;
   const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
   const char* const end = text.data() + text.size();
   double number = 0;
   const auto [stop, error] = std::from_chars(text.data() + (plus ? 1 : 0), end, number);
-  if (error == std::errc::invalid_argument || stop != end || text.empty()) return std::nullopt;
+  const bool plain = !value_->quoted && !text.empty() && error != std::errc::invalid_argument && stop == end;
+  if (!plain) return written_number(text, path_);
   if (error == std::errc::result_out_of_range)
     fail(fmt::format("the number {} is too large or too small", described()));
   if (!std::isfinite(number)) return std::nullopt;

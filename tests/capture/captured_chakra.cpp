@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "capture/capture_simulation.hpp"
 #include "capture_texts.hpp"
+#include "captured_parts.hpp"
 #include "chakra/chakra_file.hpp"
 #include "chakra/chakra_replay.hpp"
 #include "support/scratch_folder.hpp"
@@ -23,11 +24,6 @@ using namespace mirfak::test;
 namespace captured_chakra_test {
 
 namespace {
-
-const CaptureSources& sources() {
-  static const CaptureSources of(ScenarioSources({source_root() + "/models", source_root() + "/hw_profiles"}));
-  return of;
-}
 
 CapturedScenario scenario_of(const std::filesystem::path& capture, const std::string& more = "") {
   return read_captured_scenario(

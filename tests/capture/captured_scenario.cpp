@@ -8,6 +8,7 @@
 #include "capture/capture_simulation.hpp"
 #include "capture/captured_ranks.hpp"
 #include "capture_texts.hpp"
+#include "captured_parts.hpp"
 #include "cost/power_limit.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/source_root.hpp"
@@ -28,21 +29,7 @@ namespace captured_scenario_test {
 
 namespace {
 
-const CaptureSources& sources() {
-  static const CaptureSources of(ScenarioSources({source_root() + "/models", source_root() + "/hw_profiles"}));
-  return of;
-}
-
-// A sum of two tensors of 64 Mi elements, which are in no cache.
-const std::string kSum =
-    R"({"name":"aten::add","overload":"Tensor","arguments":[["self",1],["other",1]],"in":[["bfloat16",[67108864]],)"
-    R"(["bfloat16",[67108864]]],"out":[["bfloat16",[67108864]]],"settings":{},"read_bytes":268435456,)"
-    R"("written_bytes":134217728})";
-const std::string kReduction =
-    R"({"kind":"all_reduce","ranks":[0,1],"dtype":"float32","via":"c10d","op":"SUM","in_bytes":1000000000,)"
-    R"("out_bytes":1000000000})";
 const std::string kOneSum = R"([["op",0,0,0,0]])";
-const std::string kSumAndReduction = R"([["op",0,0,0,0],["comm",0,0,0,0,1],["wait",1,0]])";
 
 void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file, std::ios::binary) << text;
@@ -52,7 +39,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
 class Folder {
  public:
   explicit Folder(const std::vector<std::string>& events) {
-    write(folder_ / "job.capture", capture_text_of(kSum, events.size() > 1 ? kReduction : "", events));
+    write(folder_ / "job.capture", capture_text_of(kSum, events.size() > 1 ? kLargeReduction : "", events));
   }
   CapturedScenario read(const std::string& cluster, const std::string& more = "") const {
     write(folder_ / "job.yaml", "capture: job.capture\ncluster: " + cluster + "\n" + more);
@@ -266,7 +253,7 @@ TEST_CASE("work is said with the line of the program that calls its module") {
 TEST_CASE("a rank that is not in the capture cannot be slow by itself") {
   const Folder folder({kOneSum, kOneSum});
   CapturedScenario whole = folder.read(kTwo);
-  std::string text = capture_text_of(kSum, kReduction, {kOneSum, kOneSum, kOneSum});
+  std::string text = capture_text_of(kSum, kLargeReduction, {kOneSum, kOneSum, kOneSum});
   // The third line of ranks is left out.
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "capture/capture_simulation.hpp"
 #include "capture_texts.hpp"
+#include "captured_parts.hpp"
 #include "cost/kernel_model.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/source_root.hpp"
@@ -24,25 +25,10 @@ namespace captured_spread_test {
 
 namespace {
 
-const CaptureSources& sources() {
-  static const CaptureSources of(ScenarioSources({source_root() + "/models", source_root() + "/hw_profiles"}));
-  return of;
-}
-
-// A sum of two tensors of 64 Mi elements, which are in no cache.
-const std::string kSum =
-    R"({"name":"aten::add","overload":"Tensor","arguments":[["self",1],["other",1]],"in":[["bfloat16",[67108864]],)"
-    R"(["bfloat16",[67108864]]],"out":[["bfloat16",[67108864]]],"settings":{},"read_bytes":268435456,)"
-    R"("written_bytes":134217728})";
-const std::string kReduction =
-    R"({"kind":"all_reduce","ranks":[0,1],"dtype":"float32","via":"c10d","op":"SUM","in_bytes":1000000000,)"
-    R"("out_bytes":1000000000})";
-const std::string kSumAndReduction = R"([["op",0,0,0,0],["comm",0,0,0,0,1],["wait",1,0]])";
-
 CapturedScenario scenario_of(const std::vector<std::string>& events, const std::string& perturbations) {
   const ScratchFolder folder;
   std::ofstream(folder.path() / "job.capture", std::ios::binary)
-      << capture_text_of(kSum, events.size() > 1 ? kReduction : "", events);
+      << capture_text_of(kSum, events.size() > 1 ? kLargeReduction : "", events);
   std::ofstream(folder.path() / "job.yaml")
       << "capture: job.capture\ncluster: {nodes: [{type: hgx-h100, count: 1, gpus: 2}], perturbations: "
       << perturbations << "}\n";
@@ -99,7 +85,7 @@ TEST_CASE("jitter of a collective is one number for all of its ranks") {
 
 TEST_CASE("a rank that is not in the capture slows what it takes part in") {
   const std::string drawn = "{ranks: {communication: {lognormal: {sigma: 0.1}}}}";
-  std::string text = capture_text_of(kSum, kReduction, {kSumAndReduction, kSumAndReduction});
+  std::string text = capture_text_of(kSum, kLargeReduction, {kSumAndReduction, kSumAndReduction});
   // The second rank is left out: its line goes, and the first of them stands alone in a world of two.
   const std::size_t begin = text.find("{\"rank\":1");
   text = with_end(text.substr(0, begin));

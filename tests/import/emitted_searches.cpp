@@ -83,7 +83,7 @@ DrawnSearch drawn_search(std::mt19937& random) {
   return out;
 }
 
-// What became of drawn searches.
+// Numbers of drawn searches, by their end.
 struct Tally {
   int refused = 0;    // before the search
   int empty = 0;      // nothing fits, or keeps the rules

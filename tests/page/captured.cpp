@@ -1,4 +1,4 @@
-// What a page shows of a captured step: all figures with reasons, and the timeline of each captured rank.
+// The page of a captured step: all figures with reasons, and the timeline of each captured rank.
 
 #include "capture/capture_figures.hpp"
 #include "capture/capture_report.hpp"

@@ -26,10 +26,9 @@ def application(job: Job) -> dict[str, int]:
     heads = int(model["heads"])
     if int(model.get("kv_heads", heads)) != heads:
         raise NotExpressed("groups of queries that share keys and values")
-    gated = str(model.get("activation", "gelu")) in ("swiglu", "geglu")
     return {
         "hidden": int(model["hidden"]),
-        "feedforward": int(model["ffn"] * (1.5 if gated else 1)),
+        "feedforward": int(model["ffn"] * (1.5 if job.gated else 1)),
         "seq_size": job.sequence,
         "attn_heads": heads,
         "attn_size": int(model.get("head_dim", model["hidden"] // heads)),

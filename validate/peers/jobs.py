@@ -44,6 +44,11 @@ class Job:
     overlaps_gradients: bool
     schedule: str
 
+    @property
+    def gated(self) -> bool:
+        """Whether the MLP has a gate, and so three products."""
+        return str(self.model.get("activation", "gelu")) in ("swiglu", "geglu")
+
 
 class Reader:
     """Rows of tables of measured runs. mirfak: the program; root: the checkout whose data it reads."""

@@ -39,7 +39,6 @@ class LlmAnalysis:
         if job.chunks > 1:
             raise NotExpressed("interleaved stages")
         model = job.model
-        gated = str(model.get("activation", "gelu")) in ("swiglu", "geglu")
         described = self.config.ModelConfig(
             name="row",
             num_layers=int(model["layers"]),
@@ -73,7 +72,7 @@ class LlmAnalysis:
                 seq_len=job.sequence,
                 activation_recomputation=self.analysis.ActivationRecomputation(RECOMPUTATION[job.recompute]),
                 ds_zero=self.analysis.DSZeRO(job.zero),
-                mlp_gated_linear_units=gated,
+                mlp_gated_linear_units=job.gated,
             )
         except (AssertionError, ValueError, ZeroDivisionError) as error:
             raise NotExpressed(refusal(error)) from None

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "trace/hdf5_file.hpp"
+#include "trace/hdf5_columns.hpp"
 
 #include <fmt/format.h>
 
@@ -20,22 +20,7 @@ namespace {
 constexpr std::int64_t kSchemaVersion = 1;
 constexpr std::string_view kFileType = "mirfak sweep";
 
-// Texts in the order in which they were first seen.
-class TextTable {
- public:
-  std::uint32_t code(std::string_view text) {
-    const auto [found, added] = codes_.try_emplace(std::string(text), static_cast<std::uint32_t>(texts_.size()));
-    if (added) texts_.emplace_back(text);
-    return found->second;
-  }
-  const std::vector<std::string>& texts() const { return texts_; }
-
- private:
-  std::unordered_map<std::string, std::uint32_t> codes_;
-  std::vector<std::string> texts_;
-};
-
-std::vector<std::uint32_t> codes_of_lines(std::string_view text, TextTable& lines) {
+std::vector<std::uint32_t> codes_of_lines(std::string_view text, NameTable& lines) {
   std::vector<std::uint32_t> codes;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
@@ -113,10 +98,10 @@ class SweepWriter {
     column<std::uint32_t>("/points/point", [&](std::size_t row) { return table_.point(row); });
     column<std::uint8_t>("/points/status",
                          [&](std::size_t row) { return static_cast<std::uint8_t>(table_.status(row)); });
-    TextTable reasons;
+    NameTable reasons;
     reasons.code("");
     column<std::uint32_t>("/points/reason", [&](std::size_t row) { return reasons.code(table_.reason(row)); });
-    file_.write("/names/reason", reasons.texts());
+    file_.write("/names/reason", reasons.names());
   }
 
   void write_figures() {
@@ -127,7 +112,7 @@ class SweepWriter {
   }
 
   void write_scenarios() {
-    TextTable lines;
+    NameTable lines;
     Hdf5Column<std::uint32_t> codes(file_, "/scenario/line");
     Hdf5Column<std::int64_t> begin(file_, "/scenario/begin");
     std::int64_t written = 0;
@@ -144,7 +129,7 @@ class SweepWriter {
     }
     codes.finish();
     begin.finish();
-    file_.write("/names/line", lines.texts());
+    file_.write("/names/line", lines.names());
   }
 
   Hdf5File& file_;

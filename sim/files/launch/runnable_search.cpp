@@ -90,7 +90,7 @@ class SpaceKeys {
   Keys varied_;
 };
 
-// What is left of a refusal once the keys that the search does not vary are known.
+// The conditions of a refusal that are left once the keys that the search does not vary are known.
 struct OpenRefusal {
   const OptionRefusal* refusal;
   std::vector<const OptionCondition*> conditions;

@@ -3,10 +3,10 @@
 #include "trace/hdf5_file.hpp"
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 namespace mirfak {
@@ -14,15 +14,15 @@ namespace mirfak {
 // Numbers texts in the order in which they are first seen.
 class NameTable {
  public:
-  std::uint32_t code(const std::string& name) {
-    const auto [found, added] = codes_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (added) names_.push_back(name);
+  std::uint32_t code(std::string_view name) {
+    const auto [found, added] = codes_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+    if (added) names_.emplace_back(name);
     return found->second;
   }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  std::map<std::string, std::uint32_t> codes_;
+  std::unordered_map<std::string, std::uint32_t> codes_;
   std::vector<std::string> names_;
 };
 

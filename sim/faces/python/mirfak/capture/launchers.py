@@ -1,9 +1,12 @@
-"""Commands that start launchers: what they would start is what is captured."""
+"""Commands of scripts: what launchers would start is what is captured, and is run as Python would run it."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import pathlib
+import runpy
+import sys
 
 from ..errors import InputError
 
@@ -29,6 +32,18 @@ def started_by(command: list[str], world_size: int) -> list[str]:
         name = "deepspeed" if name.startswith("deepspeed.launcher") else name
         return _of_launcher(name, command[2:], world_size) or command
     return _of_launcher(name, command[1:], world_size) or command
+
+
+def run_command(command: list[str]) -> None:
+    """Runs a script, or -m and a module, in this process, as Python would start it."""
+    if command[0] == "-m":
+        sys.argv = command[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(command)
+        sys.path.insert(0, str(pathlib.Path(command[0]).resolve().parent))
+        runpy.run_path(command[0], run_name="__main__")
 
 
 def _of_python(command: list[str]) -> list[str]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import runpy
 import statistics
 import sys
 import time
 from typing import Any
 
 from ..errors import InputError
+from .launchers import run_command
 
 ALONE = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
 
@@ -100,12 +100,5 @@ def run_real(command: list[str], folder: pathlib.Path, step: int, timed: int) ->
         os.environ.setdefault(name, value)
     os.environ.setdefault("MASTER_PORT", "29517")
     RealStep(folder, step, timed)
-    if command[0] == "-m":
-        sys.argv = command[1:]
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = list(command)
-        sys.path.insert(0, str(pathlib.Path(command[0]).resolve().parent))
-        runpy.run_path(command[0], run_name="__main__")
+    run_command(command)
     raise InputError(f"{command[0]} ended before step {step + timed} of its optimizer", hint="make fewer steps: --step, --timed")

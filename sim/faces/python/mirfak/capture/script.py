@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import runpy
 import sys
 import traceback
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from .confinement import Confinement
 from .devices import Device
 from .environment import Environment, Place, recorded
 from .exchange import Exchange
+from .launchers import run_command
 
 # Libraries that would ask other hosts for files, or tell them of the run.
 OFFLINE = {
@@ -64,7 +64,7 @@ def run_rank(
     try:
         Confinement(folder / "written" / str(place.rank), folder).install(int(place.variables["MASTER_PORT"]))
         with environment:
-            _run(command)
+            run_command(command)
         said = f"{name_of(command)} ended after {environment.steps.finished} steps of its optimizer"
         raise InputError(f"{said}, before the end of step {step}", hint=EARLIER if environment.steps.finished else NO_STEP)
     except SystemExit as error:
@@ -86,17 +86,6 @@ def run_rank(
 def name_of(command: list[str]) -> str:
     """The script or module of a command."""
     return command[1] if command[0] == "-m" else command[0]
-
-
-def _run(command: list[str]) -> None:
-    if command[0] == "-m":
-        sys.argv = command[1:]
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(command[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = list(command)
-        sys.path.insert(0, str(pathlib.Path(command[0]).resolve().parent))
-        runpy.run_path(command[0], run_name="__main__")
 
 
 def place_of(error: BaseException) -> str:
