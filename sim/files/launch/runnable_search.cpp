@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "launch/job_values.hpp"
 #include "launch/launch_targets.hpp"
+#include "launch/option_list.hpp"
 #include "scenario/resolved.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/sections.hpp"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
