@@ -65,7 +65,9 @@ TEST_CASE("square products on an MI325X, with the MI355X's shares of the peak, a
   const Catalog catalog = profiles();
   const GpuSpec& gpu = catalog.gpu("mi325x");
   const GemmModel model(gpu, Precision::bf16, gpu.gemm.at(Precision::bf16).constants);
-  for (const auto& [n, tflops] : measured) {
+  for (const std::pair<double, double>& row : measured) {
+    const double n = row.first;
+    const double tflops = row.second;
     const double predicted = model.table_time({.m = n, .n = n, .k = n}).seconds;
     INFO(n, ": ", 2 * n * n * n / predicted / 1e12, " TFLOP/s, measured ", tflops);
     CHECK(2 * n * n * n / predicted / 1e12 == doctest::Approx(tflops).epsilon(0.15));

@@ -148,7 +148,7 @@ TEST_CASE("what nobody says is asked for where it matters, with its name, and no
 }
 
 TEST_CASE("Slurm's options, whichever way they are written") {
-  for (const auto& [lines, machine] : {
+  for (const auto& example : {
            std::pair{"#SBATCH -N 2 --gres=gpu:h100:8\n", "2 x 8 h100"},
            {"#SBATCH --nodes 4 # as many\n#SBATCH --gres=gpu:8,nvme:1\n", "4 x 8"},
            {"#SBATCH -N2\n#SBATCH --gres=nvme:1,gpu:a100:4\n", "2 x 4 a100"},
@@ -163,8 +163,8 @@ TEST_CASE("Slurm's options, whichever way they are written") {
            {"\n#SBATCH -N 1\nmodule load x\n#SBATCH -N 16\n", "1 x ?"},
            {"#SBATCH --nodes=$N\n#SBATCH --gres=gpu:8\n", "? x 8"},
        }) {
-    INFO(lines);
-    CHECK(machine_of_lines(lines) == machine);
+    CAPTURE(example.first);
+    CHECK(machine_of_lines(example.first) == example.second);
   }
   const SlurmLines said = slurm_lines("#!/bin/bash\n#SBATCH --nodes=2-4\nls\n#SBATCH -p x\n", "job.sh");
   REQUIRE(said.notes.size() == 2);

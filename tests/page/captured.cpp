@@ -61,8 +61,9 @@ TEST_CASE("a page of a capture has a reason for every single figure, and section
   CHECK(data["result"] == result);
   CHECK(data["scenario"] == scenario.resolved);
   const Json& reasons = data["explanation"]["figures"];
-  for (const auto& [key, value] : result.items()) {
-    if (value.is_structured() || value.is_null()) continue;
+  for (const auto& entry : result.items()) {
+    if (entry.value().is_structured() || entry.value().is_null()) continue;
+    const std::string& key = entry.key();
     CAPTURE(key);
     REQUIRE(reasons.contains(key));
     CHECK_FALSE(reasons[key]["meaning"].get<std::string>().empty());
@@ -70,9 +71,9 @@ TEST_CASE("a page of a capture has a reason for every single figure, and section
   CHECK(reasons.contains("facility_energy_j"));
   for (const auto& [key, value] : result["activities"].items()) CHECK(reasons.contains("activities." + key));
   const Json& sections = data["explanation"]["sections"];
-  for (const auto& [key, reason] : reasons.items()) {
-    for (const Json& title : reason["see"]) {
-      CAPTURE(key);
+  for (const auto& entry : reasons.items()) {
+    CAPTURE(entry.key());
+    for (const Json& title : entry.value()["see"]) {
       const std::string begin = title.get<std::string>();
       CHECK(std::any_of(sections.begin(), sections.end(),
                         [&](const Json& of) { return of["title"].get<std::string>().starts_with(begin); }));

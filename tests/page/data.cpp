@@ -40,8 +40,9 @@ TEST_CASE("a page has the result as JSON has it, and a reason for every single f
   CHECK(data["result"] == result_json(e.simulation, 0.25));
   CHECK(data["scenario"] == e.scenario.resolved);
   const Json& reasons = data["explanation"]["figures"];
-  for (const auto& [key, value] : data["result"].items()) {
-    if (value.is_structured() || value.is_null() || key == "fullest_stage") continue;
+  for (const auto& entry : data["result"].items()) {
+    const std::string& key = entry.key();
+    if (entry.value().is_structured() || entry.value().is_null() || key == "fullest_stage") continue;
     CAPTURE(key);
     REQUIRE(reasons.contains(key));
     CHECK_FALSE(reasons[key]["meaning"].get<std::string>().empty());
@@ -55,9 +56,9 @@ TEST_CASE("reasons name sections that are there") {
     return std::any_of(explanation["sections"].begin(), explanation["sections"].end(),
                        [&](const Json& section) { return section["title"].get<std::string>().starts_with(begin); });
   };
-  for (const auto& [key, reason] : explanation["figures"].items()) {
-    for (const Json& title : reason["see"]) {
-      CAPTURE(key);
+  for (const auto& entry : explanation["figures"].items()) {
+    CAPTURE(entry.key());
+    for (const Json& title : entry.value()["see"]) {
       CHECK_MESSAGE(is_there(title.get<std::string>()), title.get<std::string>());
     }
   }
@@ -114,16 +115,18 @@ TEST_CASE(
   const Json data = training_page_data(report, 0.25);
   CHECK(data["result"] == train_json(report, 0.25));
   const Json& reasons = data["explanation"]["figures"];
-  for (const auto& [key, value] : data["result"].items()) {
-    if (value.is_structured() || value.is_null()) continue;
+  for (const auto& entry : data["result"].items()) {
+    if (entry.value().is_structured() || entry.value().is_null()) continue;
+    const std::string& key = entry.key();
     CAPTURE(key);
     REQUIRE(reasons.contains(key));
     CHECK_FALSE(reasons[key]["meaning"].get<std::string>().empty());
   }
-  for (const auto& [key, value] : data["result"]["lost"].items()) {
+  for (const auto& entry : data["result"]["lost"].items()) {
+    const std::string& key = entry.key();
     CAPTURE(key);
     REQUIRE(reasons.contains("lost." + key));
-    if (value > 0) CHECK(reasons["lost." + key].contains("formula"));
+    if (entry.value() > 0) CHECK(reasons["lost." + key].contains("formula"));
   }
   const std::string restarts = reasons["lost.restart_s"]["formula"].get<std::string>();
   CHECK(restarts.starts_with(format_number(prediction.estimate.restarts) + " restarts x "));

@@ -157,14 +157,14 @@ TEST_CASE("a rank with the largest factors of all that it stands for: as long as
       {0, {.compute = 1.3}}, {5, {.communication = 1.7}}, {6, {.host = 4}}, {3, {.compute = 0.5}}};
   for (const Strategy& s : {sized(8, 2, 1), sized(4, 2, 2), sized(2, 2, 4)}) {
     const Job job = small_job(8, 2, s, 16);
-    for (const auto& [rank, factors] : slow) {
-      CAPTURE(rank);
-      const Job one = with(job, {{rank, factors}});
+    for (const std::pair<int, TimeFactors>& rank : slow) {
+      CAPTURE(rank.first);
+      const Job one = with(job, {rank});
       REQUIRE_FALSE(folds(one));
       const Picoseconds exact = makespan(one, {.unfolded = true});
       CHECK(makespan_by_slowest(one) >= exact);
       // What a rank's neighbours in its tensor group wait for holds up the other replica as well, at the end.
-      if (s.pipeline == 1 && factors.compute > 1) {
+      if (s.pipeline == 1 && rank.second.compute > 1) {
         CHECK(static_cast<double>(makespan_by_slowest(one)) ==
               doctest::Approx(static_cast<double>(exact)).epsilon(1e-6));
       }
