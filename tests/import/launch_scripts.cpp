@@ -107,7 +107,7 @@ TEST_CASE("what a script writes is read by its later lines") {
 
 TEST_CASE("a file is read from the folder that the script changes to") {
   const ScratchFolder scratch;
-  const fs::path folder = scratch.path();
+  const fs::path& folder = scratch.path();
   fs::create_directories(folder / "conf");
   std::ofstream(folder / "args.sh") << "TP=8\n";
   std::ofstream(folder / "conf" / "args.sh") << "TP=4\n";
