@@ -52,15 +52,16 @@ void refuse_named_file(const Node& name) {
   if (!may_name_files(name.where())) name.fail(refusal_of(name.value().scalar), kHint);
 }
 
-void refuse_file_outside(const fs::path& path) {
-  if (!rule_of_thread) return;
+bool may_read_file(const fs::path& path) {
+  if (!rule_of_thread) return true;
   std::error_code failed;
   const fs::path file = fs::weakly_canonical(path, failed);
   const std::vector<fs::path>& folders = rule_of_thread->folders;
-  const auto holds = [&](const fs::path& folder) { return lies_in(file, folder); };
-  if (failed || std::none_of(folders.begin(), folders.end(), holds)) {
-    fail_input({}, refusal_of(path.filename().string()), kHint);
-  }
+  return !failed && std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return lies_in(file, folder); });
+}
+
+void refuse_file_outside(const fs::path& path) {
+  if (!may_read_file(path)) fail_input({}, refusal_of(path.filename().string()), kHint);
 }
 
 }  // namespace mirfak

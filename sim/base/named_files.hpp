@@ -26,6 +26,9 @@ class NoNamedFiles {
 void refuse_named_file(const Location& asked_at, std::string_view name);
 void refuse_named_file(const Node& name);
 
+// True if this thread may read `path`; code that looks for a file nobody has to have asks before it looks.
+bool may_read_file(const std::filesystem::path& path);
+
 // Called with every file that is opened to be read. Error(input) if the file lies in none of the folders of
 // NoNamedFiles.
 void refuse_file_outside(const std::filesystem::path& path);

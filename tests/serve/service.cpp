@@ -215,7 +215,7 @@ TEST_CASE("the catalogue has what the form offers") {
   const Json catalogue = Json::parse(service().answer({"GET", "/api/catalogue", {}, {}}, flag).body);
   for (const char* key : {"models", "nodes", "frameworks", "schedules"}) CHECK(catalogue[key].size() > 3);
   CHECK(catalogue["schema"]["properties"].contains("strategy"));
-  CHECK(answered("/api/simulate", Json{{"scenario", catalogue["example"]}}).status == 200);
+  CHECK(answered("/api/simulate", Json{{"scenario", catalogue["start"]}}).status == 200);
 }
 
 }  // namespace service_test

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -33,20 +31,12 @@ bool ImportOptions::given() const {
 
 namespace {
 
-// True if one of a scenario's keys stands at the beginning of a line.
-bool is_scenario(const ImportFile& file) {
-  constexpr std::array<std::string_view, 5> keys = {"cluster:", "jobs:", "axes:", "scenario:", "capture:"};
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
-    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
-  });
-}
-
 // Refuses settings of another program as such, instead of as a scenario with unknown keys.
 void refuse_foreign_file(const std::string& path, const ScenarioSources& sources) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return;
   const ImportFile file = read_import_file(path);
-  if (!is_scenario(file)) refuse_foreign_settings(file, sources);
+  if (!is_scenario_file(file)) refuse_foreign_settings(file, sources);
 }
 
 // Returns the scenario of a capture on --nodes.
@@ -91,7 +81,7 @@ bool is_import_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) || is_capture(path)) return false;
   const ImportFile file = read_import_file(path);
-  return !is_scenario(file) && format_of(file) != nullptr;
+  return !is_scenario_file(file) && format_of(file) != nullptr;
 }
 
 }  // namespace mirfak

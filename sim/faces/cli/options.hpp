@@ -25,6 +25,7 @@ struct CommandSyntax {
   std::string purpose;  // a few lines
   boost::program_options::options_description options;
   std::string* operand = nullptr;  // receives the one argument that is no option; nullptr: the command takes none
+  bool operand_optional = false;   // true: `operand` may be left out and keeps its value then
   std::vector<std::string>* operands = nullptr;         // receives one or more operands, instead of `operand`
   std::vector<const std::string*> instead_of_operands;  // options that replace operands if they are given
 

@@ -10,6 +10,8 @@
 #include "page/pass_timeline.hpp"
 #include "page/training_reasons.hpp"
 #include "report/job_text.hpp"
+#include "report/memory_remedies.hpp"
+#include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/search_report.hpp"
 #include "report/strategy_columns.hpp"
@@ -88,6 +90,11 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
       "simulate", title_of("", job), result_json(simulation, wall_time_s, notes),
       summary_text(scenario, simulation, notes) + "\n" + timeline_text(simulation.program, simulation.timeline, {}));
   out["facts"] = facts_of(scenario.name, job, ": " + microbatches_text(simulation));
+  out["shortage"] = nullptr;
+  if (!simulation.result.fits) {
+    out["shortage"] = {{"message", memory_shortage_text(simulation.result)},
+                       {"hint", memory_remedies(job, simulation.result)}};
+  }
   out["range_level"] = job.ranges.level;
   out["timeline"] = pass_timeline(simulation);
   out["explanation"] = explanation_of(scenario, simulation);

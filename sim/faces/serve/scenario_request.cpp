@@ -20,10 +20,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMaxBodyDepth = 64;
 constexpr std::size_t kMaxEdits = 200;
+constexpr std::size_t kMaxFiles = 32;
 constexpr double kMaxTimeLimitS = 600;
 
-[[noreturn]] void fail_body(const std::string& message) {
-  fail_input({"request", 0, 0}, message, R"(expected {"scenario": "model: ...", "set": {"strategy.tensor": 4}})");
+constexpr const char* kScenarioBody = R"(expected {"scenario": "model: ...", "set": {"strategy.tensor": 4}})";
+constexpr const char* kFilesBody = R"(expected {"files": [{"name": "run.sh", "text": "..."}], "scenario": "model: ..."})";
+
+[[noreturn]] void fail_body(const std::string& message, const char* expected = kScenarioBody) {
+  fail_input({"request", 0, 0}, message, expected);
 }
 
 // Makes a value from the events of a parser. The library's own parser looks for each key among the earlier keys, which
@@ -110,7 +114,43 @@ double time_limit_of(const Json& value) {
   return value.get<double>();
 }
 
+ImportFile file_of(const Json& value) {
+  ImportFile out;
+  bool has_name = false;
+  bool has_text = false;
+  if (!value.is_object()) fail_body("a file is no object of 'name' and 'text'", kFilesBody);
+  for (const auto& item : value.items()) {
+    const bool name = item.key() == "name";
+    if (!name && item.key() != "text") fail_body(fmt::format("unknown key '{}' of a file", excerpt(item.key())), kFilesBody);
+    if (!item.value().is_string()) fail_body(fmt::format("'{}' of a file is no text", item.key()), kFilesBody);
+    (name ? out.name : out.text) = item.value().get<std::string>();
+    (name ? has_name : has_text) = true;
+  }
+  if (!has_name || !has_text || out.name.empty()) fail_body("a file has no 'name' or no 'text'", kFilesBody);
+  return out;
+}
+
 }  // namespace
+
+FilesRequest read_files_request(const std::string& body) {
+  const Json json = parsed(body);
+  FilesRequest out;
+  for (const auto& item : json.items()) {
+    const Json& value = item.value();
+    if (item.key() == "scenario") {
+      if (!value.is_string()) fail_body("'scenario' is no text", kFilesBody);
+      out.scenario = value.get<std::string>();
+    } else if (item.key() == "files") {
+      if (!value.is_array()) fail_body("'files' is no list", kFilesBody);
+      for (const Json& file : value) out.files.push_back(file_of(file));
+    } else {
+      fail_body(fmt::format("unknown key '{}'", excerpt(item.key())), kFilesBody);
+    }
+  }
+  if (out.files.empty()) fail_body("there is no file in 'files'", kFilesBody);
+  if (out.files.size() > kMaxFiles) fail_body(fmt::format("'files' has more than {} files", kMaxFiles), kFilesBody);
+  return out;
+}
 
 ScenarioRequest read_scenario_request(const std::string& body) {
   const Json json = parsed(body);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "import/import_formats.hpp"
 #include "serve/scenario_edit.hpp"
 
 #include <string>
@@ -21,6 +22,16 @@ struct ScenarioRequest {
 // Reads the body of a request. Error(input) for a body that is no such JSON, and for a `set` that does not fit the
 // scenario.
 ScenarioRequest read_scenario_request(const std::string& body);
+
+// The body of a request with files: {"files": [{"name": "run.sh", "text": "..."}], "scenario": TEXT}; `scenario`, whose
+// model a file may replace, may be left out.
+struct FilesRequest {
+  std::vector<ImportFile> files;
+  std::string scenario;
+};
+
+// Reads such a body. Error(input) for a body that is no such JSON, without a file, or with more than 32 files.
+FilesRequest read_files_request(const std::string& body);
 
 // Returns the scenario. Error(input) as of Document, and for a scenario of several jobs.
 Document document_of(const ScenarioRequest& request);

@@ -8,14 +8,13 @@
 #include "page/page.hpp"
 #include "page/page_data.hpp"
 #include "plan/search_outcome.hpp"
-#include "report/memory_remedies.hpp"
-#include "report/memory_shortage.hpp"
 #include "report/search_report.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
 #include "serve/catalogue_json.hpp"
 #include "serve/error_answer.hpp"
 #include "serve/form_assets.hpp"
+#include "serve/given_files.hpp"
 #include "serve/request_rules.hpp"
 #include "serve/scenario_request.hpp"
 #include "serve/targets.hpp"
@@ -35,13 +34,6 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// Returns the shortage of memory; null if the job fits.
-Json shortage_json(const Simulation& simulation) {
-  if (simulation.result.fits) return nullptr;
-  return {{"message", memory_shortage_text(simulation.result)},
-          {"hint", memory_remedies(simulation.job, simulation.result)}};
-}
 
 // Returns an error in the scenario, with the text that its place refers to (possibly changed by keys of the form), and
 // the stated values of the text; null if the text is no YAML.
@@ -78,10 +70,10 @@ void add_origin(Json& out, const std::string& data) {
 
 }  // namespace
 
-Service::Service(const std::filesystem::path& data, WorkLimits limits)
+Service::Service(const std::filesystem::path& data, WorkLimits limits, std::span<const ImportFile> start)
     : sources_(data_folders(data)),
       limits_(limits),
-      catalogue_(catalogue_json(sources_, data).dump()),
+      catalogue_(catalogue_json(sources_, data, start).dump()),
       data_hash_(data_hash({sources_.folders.models, sources_.folders.hardware})) {}
 
 HttpWork Service::work_of(const HttpRequest& request) const {
@@ -132,6 +124,8 @@ HttpAnswer Service::answer_or_throw(const HttpRequest& request, const std::atomi
       return {200, "text/javascript; charset=utf-8", std::string(page_script())};
     case TargetId::catalogue:
       return {200, "application/json", catalogue_};
+    case TargetId::files:
+      return imported(request.body);
     case TargetId::simulate:
       return simulated(request.body);
     case TargetId::notes:
@@ -140,6 +134,13 @@ HttpAnswer Service::answer_or_throw(const HttpRequest& request, const std::atomi
       return searched(request.body, given_up);
   }
   return error_answer(404, "there is nothing here", "");
+}
+
+HttpAnswer Service::imported(const std::string& body) const {
+  const NoNamedFiles names_only(kScenarioName, {sources_.folders.models, sources_.folders.hardware});
+  const FilesRequest request = read_files_request(body);
+  const GivenScenario given = given_scenario(request.files, request.scenario, sources_);
+  return json_answer(200, {{"text", given.text}, {"read_as", given.read_as}, {"obstacles", given.obstacles}});
 }
 
 HttpAnswer Service::simulated(const std::string& body) const {
@@ -157,10 +158,10 @@ HttpAnswer Service::simulated(const std::string& body) const {
     out["scenario"] = {{"text", request.text},
                        {"stated", document_json(document.root())},
                        {"resolved", document_json(scenario.completed)}};
-    out["shortage"] = shortage_json(simulation);
     out["broken_assertions"] = asserted.broken.empty() ? Json() : Json(broken_text(asserted));
     add_origin(out, data_hash_);
     out["page"] = without_text(simulation_page_data(scenario, simulation, asserted.notes, seconds_since(begin)));
+    out["shortage"] = out["page"]["shortage"];
     return json_answer(200, out);
   } catch (const Error& error) {
     return error_in(request.text, error);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "import/import_formats.hpp"
 #include "scenario/scenario_sources.hpp"
 #include "serve/http_server.hpp"
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 namespace mirfak::serve {
@@ -17,8 +19,9 @@ struct WorkLimits {
 // The implementation of the targets. Thread-safe: all shared data is read once, or locked.
 class Service {
  public:
-  // `data`: holds models/, hw_profiles/ and scenarios/. Error(input) for data that cannot be read.
-  explicit Service(const std::filesystem::path& data, WorkLimits limits = {});
+  // `data`: holds models/, hw_profiles/ and scenarios/. Error(input) for data and files that cannot be read.
+  // `start`: files with which the page begins (given_files.hpp); none: an example.
+  explicit Service(const std::filesystem::path& data, WorkLimits limits = {}, std::span<const ImportFile> start = {});
 
   HttpWork work_of(const HttpRequest& request) const;
   // Answers a request that refusal_of() allows. Never throws.
@@ -28,6 +31,7 @@ class Service {
 
  private:
   HttpAnswer answer_or_throw(const HttpRequest& request, const std::atomic<bool>& given_up) const;
+  HttpAnswer imported(const std::string& body) const;
   HttpAnswer simulated(const std::string& body) const;
   HttpAnswer noted(const std::string& body) const;
   HttpAnswer searched(const std::string& body, const std::atomic<bool>& given_up) const;

@@ -16,6 +16,7 @@ constexpr std::array kTargets = {
     Target{"/views.css", TargetId::views_style},
     Target{"/views.js", TargetId::views_script},
     Target{"/api/catalogue", TargetId::catalogue},
+    Target{"/api/import", TargetId::files, true, Lane::quick},
     Target{"/api/simulate", TargetId::simulate, true, Lane::quick},
     Target{"/api/notes", TargetId::notes, true, Lane::quick},
     Target{"/api/search", TargetId::search, true, Lane::slow},

@@ -8,7 +8,7 @@
 namespace mirfak::serve {
 
 // The targets of this server, and the work for their answers.
-enum class TargetId { page, style, script, views_style, views_script, catalogue, simulate, notes, search };
+enum class TargetId { page, style, script, views_style, views_script, catalogue, files, simulate, notes, search };
 
 struct Target {
   std::string_view path;

@@ -306,6 +306,13 @@ NodeChoice node_choice(std::string_view text) {
   return out;
 }
 
+bool is_scenario_file(const ImportFile& file) {
+  constexpr std::array<std::string_view, 5> keys = {"cluster:", "jobs:", "axes:", "scenario:", "capture:"};
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
+  });
+}
+
 ImportFile read_import_file(const std::string& path) { return {path, document_text(path)}; }
 
 ImportedJob import_job(std::span<const ImportFile> all_files, const ImportRequest& request, ImportContext context) {

@@ -46,6 +46,9 @@ ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& r
 // Reads a file. Error(input) for a file that cannot be read or holds more than 2 MiB.
 ImportFile read_import_file(const std::string& path);
 
+// True if one of a scenario's own keys stands at the beginning of a line: the file is no file of a training program.
+bool is_scenario_file(const ImportFile& file);
+
 // Returns the scenario as YAML; each key has a comment with its origin.
 std::string imported_yaml(const ImportedJob& job);
 

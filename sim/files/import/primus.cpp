@@ -3,6 +3,7 @@
 
 #include "import/import_formats.hpp"
 
+#include "base/named_files.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
@@ -53,7 +54,7 @@ class PrimusParts {
     for (std::size_t up = 0; up < 32; ++up) {
       for (const fs::path& candidate : {folder / relative, folder / "primus" / relative}) {
         std::error_code ignored;
-        if (fs::is_regular_file(candidate, ignored)) return candidate;
+        if (may_read_file(candidate) && fs::is_regular_file(candidate, ignored)) return candidate;
       }
       if (folder == folder.parent_path()) break;
       folder = folder.parent_path();
@@ -67,6 +68,7 @@ class PrimusParts {
     for (const ImportFile& file : files_) {
       if (fs::path(file.name) == path) return file.text;
     }
+    refuse_file_outside(path);
     std::error_code failed;
     const std::uintmax_t bytes = fs::file_size(path, failed);
     std::ifstream in(path, std::ios::binary);

@@ -1,5 +1,6 @@
 #include "import/import_formats.hpp"
 
+#include "base/named_files.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 #include "import/launch_command.hpp"
@@ -50,7 +51,7 @@ std::size_t common_end(const fs::path& left, const fs::path& right) {
 std::optional<ShellFile> read_beside(const fs::path& path) {
   constexpr std::uintmax_t most = 2U << 20;
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  if (!may_read_file(path) || !fs::is_regular_file(path, ignored)) return std::nullopt;
   if (fs::file_size(path, ignored) > most) {
     fail_input({path.string(), 1, 1}, "a file next to the script of more than 2 MiB",
                "give the script without it, or a shorter one");

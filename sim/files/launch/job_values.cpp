@@ -21,6 +21,11 @@ struct JobKey {
   std::string (*value)(const Job& job);
 };
 
+struct ModelKey {
+  std::string_view key;
+  std::string (*value)(const ModelSpec& model);
+};
+
 // A key whose value follows from the strategy.
 struct StrategyFigure {
   std::string_view key;
@@ -53,48 +58,51 @@ std::string gradients_text(const Job& job) {
   return job.recipe().activations == "fp16" ? "fp16" : "bf16";
 }
 
-constexpr JobKey kKeys[] = {
-    {"model.layers", [](const Job& job) { return text(job.model.layers); }},
-    {"model.hidden", [](const Job& job) { return text(job.model.hidden); }},
-    {"model.heads", [](const Job& job) { return text(job.model.heads); }},
-    {"model.kv_heads", [](const Job& job) { return text(job.model.kv_heads); }},
-    {"model.head_dim", [](const Job& job) { return text(job.model.head_dim); }},
-    {"model.ffn", [](const Job& job) { return text(job.model.ffn); }},
-    {"model.vocab", [](const Job& job) { return text(job.model.vocab); }},
-    {"model.max_sequence", [](const Job& job) { return text(job.model.max_sequence); }},
+constexpr ModelKey kModelKeys[] = {
+    {"model.layers", [](const ModelSpec& model) { return text(model.layers); }},
+    {"model.hidden", [](const ModelSpec& model) { return text(model.hidden); }},
+    {"model.heads", [](const ModelSpec& model) { return text(model.heads); }},
+    {"model.kv_heads", [](const ModelSpec& model) { return text(model.kv_heads); }},
+    {"model.head_dim", [](const ModelSpec& model) { return text(model.head_dim); }},
+    {"model.ffn", [](const ModelSpec& model) { return text(model.ffn); }},
+    {"model.vocab", [](const ModelSpec& model) { return text(model.vocab); }},
+    {"model.max_sequence", [](const ModelSpec& model) { return text(model.max_sequence); }},
     {"model.activation",
-     [](const Job& job) {
-       return word({"gelu", "relu", "swiglu", "geglu", "squared_relu"}, job.model.activation);
+     [](const ModelSpec& model) {
+       return word({"gelu", "relu", "swiglu", "geglu", "squared_relu"}, model.activation);
      }},
     {"model.normalization",
-     [](const Job& job) {
-       return word({"layer_norm", "rms_norm"}, job.model.normalization);
+     [](const ModelSpec& model) {
+       return word({"layer_norm", "rms_norm"}, model.normalization);
      }},
-    {"model.position", [](const Job& job) { return position_word(job.model.position); }},
-    {"model.linear_bias", [](const Job& job) { return text(job.model.linear_bias); }},
-    {"model.qkv_bias", [](const Job& job) { return text(job.model.qkv_bias); }},
-    {"model.tied_embeddings", [](const Job& job) { return text(job.model.tied_embeddings); }},
-    {"model.causal", [](const Job& job) { return text(job.model.causal); }},
-    {"model.post_norm", [](const Job& job) { return text(job.model.post_norm); }},
-    {"model.embedding_norm", [](const Job& job) { return text(job.model.embedding_norm); }},
-    {"model.qk_norm", [](const Job& job) { return text(job.model.qk_norm); }},
-    {"model.sinks", [](const Job& job) { return text(job.model.sinks); }},
-    {"model.activation_limit", [](const Job& job) { return text(job.model.activation_limit); }},
-    {"model.dropout", [](const Job& job) { return text(job.model.dropout); }},
-    {"model.prediction_layers", [](const Job& job) { return text(job.model.prediction_layers); }},
-    {"model.latent_attention.query_rank", [](const Job& job) { return text(job.model.latent.query_rank); }},
-    {"model.latent_attention.key_value_rank", [](const Job& job) { return text(job.model.latent.key_value_rank); }},
-    {"model.latent_attention.position_dim", [](const Job& job) { return text(job.model.latent.position_dim); }},
-    {"model.latent_attention.value_dim", [](const Job& job) { return text(job.model.latent.value_dim); }},
-    {"model.sliding_window.tokens", [](const Job& job) { return text(job.model.window.tokens); }},
-    {"model.experts.count", [](const Job& job) { return text(job.model.mixture.experts); }},
-    {"model.experts.per_token", [](const Job& job) { return text(job.model.mixture.per_token); }},
-    {"model.experts.groups", [](const Job& job) { return text(job.model.mixture.groups); }},
-    {"model.experts.groups_per_token", [](const Job& job) { return text(job.model.mixture.groups_per_token); }},
-    {"model.experts.ffn", [](const Job& job) { return text(job.model.mixture.ffn); }},
-    {"model.experts.shared_ffn", [](const Job& job) { return text(job.model.mixture.shared_ffn); }},
-    {"model.experts.first_dense", [](const Job& job) { return text(job.model.mixture.first_dense); }},
-    {"model.experts.every", [](const Job& job) { return text(job.model.mixture.every); }},
+    {"model.position", [](const ModelSpec& model) { return position_word(model.position); }},
+    {"model.linear_bias", [](const ModelSpec& model) { return text(model.linear_bias); }},
+    {"model.qkv_bias", [](const ModelSpec& model) { return text(model.qkv_bias); }},
+    {"model.tied_embeddings", [](const ModelSpec& model) { return text(model.tied_embeddings); }},
+    {"model.causal", [](const ModelSpec& model) { return text(model.causal); }},
+    {"model.post_norm", [](const ModelSpec& model) { return text(model.post_norm); }},
+    {"model.embedding_norm", [](const ModelSpec& model) { return text(model.embedding_norm); }},
+    {"model.qk_norm", [](const ModelSpec& model) { return text(model.qk_norm); }},
+    {"model.sinks", [](const ModelSpec& model) { return text(model.sinks); }},
+    {"model.activation_limit", [](const ModelSpec& model) { return text(model.activation_limit); }},
+    {"model.dropout", [](const ModelSpec& model) { return text(model.dropout); }},
+    {"model.prediction_layers", [](const ModelSpec& model) { return text(model.prediction_layers); }},
+    {"model.latent_attention.query_rank", [](const ModelSpec& model) { return text(model.latent.query_rank); }},
+    {"model.latent_attention.key_value_rank", [](const ModelSpec& model) { return text(model.latent.key_value_rank); }},
+    {"model.latent_attention.position_dim", [](const ModelSpec& model) { return text(model.latent.position_dim); }},
+    {"model.latent_attention.value_dim", [](const ModelSpec& model) { return text(model.latent.value_dim); }},
+    {"model.sliding_window.tokens", [](const ModelSpec& model) { return text(model.window.tokens); }},
+    {"model.experts.count", [](const ModelSpec& model) { return text(model.mixture.experts); }},
+    {"model.experts.per_token", [](const ModelSpec& model) { return text(model.mixture.per_token); }},
+    {"model.experts.groups", [](const ModelSpec& model) { return text(model.mixture.groups); }},
+    {"model.experts.groups_per_token", [](const ModelSpec& model) { return text(model.mixture.groups_per_token); }},
+    {"model.experts.ffn", [](const ModelSpec& model) { return text(model.mixture.ffn); }},
+    {"model.experts.shared_ffn", [](const ModelSpec& model) { return text(model.mixture.shared_ffn); }},
+    {"model.experts.first_dense", [](const ModelSpec& model) { return text(model.mixture.first_dense); }},
+    {"model.experts.every", [](const ModelSpec& model) { return text(model.mixture.every); }},
+};
+
+constexpr JobKey kKeys[] = {
     {"training.global_batch", [](const Job& job) { return text(job.training.global_batch); }},
     {"training.sequence_length", [](const Job& job) { return text(job.training.sequence_length); }},
     {"training.precision", [](const Job& job) { return job.training.precision; }},
@@ -123,6 +131,13 @@ constexpr StrategyFigure kFigures[] = {
 
 }  // namespace
 
+std::string model_value(const ModelSpec& model, std::string_view key) {
+  const auto* const at =
+      std::find_if(std::begin(kModelKeys), std::end(kModelKeys), [&](const ModelKey& one) { return one.key == key; });
+  if (at == std::end(kModelKeys)) fail_internal(fmt::format("a model has no value of {}", key));
+  return at->value(model);
+}
+
 std::string job_value(const Job& job, std::string_view key) { return job_value(job, job.strategy, key); }
 
 std::string job_value(const Job& job, const Strategy& strategy, std::string_view key) {
@@ -135,6 +150,7 @@ std::string job_value(const Job& job, const Strategy& strategy, std::string_view
   for (const StrategyFigure& one : kFigures) {
     if (one.key == key) return one.value(job, strategy);
   }
+  if (key.starts_with("model.")) return model_value(job.model, key);
   const auto* const at =
       std::find_if(std::begin(kKeys), std::end(kKeys), [&](const JobKey& one) { return one.key == key; });
   if (at == std::end(kKeys)) fail_internal(fmt::format("a job has no value of {}", key));

@@ -15,4 +15,7 @@ std::string job_value(const Job& job, std::string_view key);
 // Returns the value for the job with another strategy.
 std::string job_value(const Job& job, const Strategy& strategy, std::string_view key);
 
+// Returns the value of a key of the model alone: "model.experts.count".
+std::string model_value(const ModelSpec& model, std::string_view key);
+
 }  // namespace mirfak

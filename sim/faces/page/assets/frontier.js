@@ -3,7 +3,7 @@ function showFrontier(data) {
   const {result} = data;
   const first = result.points[0];
   const last = result.points.at(-1);
-  return [factList([["of", result.title]]), cards([
+  return [factList([["job", result.title]]), cards([
     {name: "Shortest iteration", value: format.seconds(result.t_min_s), lines: [`with ${format.joules(first.energy_j)}`]},
     {name: "Least energy", value: format.joules(last.energy_j), lines: [`in ${format.seconds(result.t_star_s)}`]},
     {name: "Saved for nothing", value: format.percent(result.intrinsic_saving), lines: ["of the energy at the highest clocks, without slowing down"]},
@@ -33,7 +33,7 @@ function frontierPlot(result) {
   const points = executedMarks(result);
   return plot("Energy over time of an iteration", "The frontier as a line; executed clocks as marks; the tables have the numbers", {points,
     lines: [{points: result.points.map(point => [point.iteration_time_s, point.energy_j])}],
-    x: {title: "time of an iteration", show: format.seconds}, y: {title: "energy", show: format.joules}});
+    x: {title: "time of an iteration", show: format.seconds, near: true}, y: {title: "energy", show: format.joules}});
 }
 
 function planView(plan, clocks) {
@@ -53,10 +53,23 @@ function clockColour(share) {
   return `rgb(${[0, 1, 2].map(at => Math.round(colours[first][at] * (1 - part) + colours[first + 1][at] * part)).join(",")})`;
 }
 
+// The colours of the clocks from the lowest to the highest.
+function clockBar(lowest, highest) {
+  const id = newId("clocks");
+  const label = share => `${format.whole(Math.round(lowest + share * (highest - lowest)))} MHz`;
+  const shares = highest > lowest ? [0, 0.5, 1] : [1];
+  return s("svg", {class: "chart clock-bar", viewBox: "0 0 420 32", role: "img", "aria-labelledby": id},
+    s("title", {id}, "Colours of the clocks"), s("desc", {}, `Blue at ${label(0)} over yellow to red at ${label(1)}`),
+    s("linearGradient", {id: `${id}-colours`}, [0, 0.5, 1].map(share => s("stop", {offset: share, "stop-color": clockColour(highest > lowest ? share : 1)}))),
+    s("rect", {x: 1, y: 2, width: 418, height: 10, fill: `url(#${id}-colours)`}),
+    s("g", {class: "axis", "aria-hidden": "true"}, shares.map(share => s("text", {x: 1 + 418 * share, y: 27,
+      class: share === 0 ? null : share === 1 ? "end" : "middle"}, label(share)))));
+}
+
 function clocksDrawing(clocks) {
   const {lowest_mhz: lowest, highest_mhz: highest} = clocks;
   const colour = span => clockColour(highest > lowest ? (span[4] - lowest) / (highest - lowest) : 1);
   const describe = ([name, , , microbatch, clock]) => `${clocks.names[name].text} of microbatch ${microbatch} at ${format.whole(clock)} MHz`;
-  return [h("p", {class: "lead"}, `Clocks of the passes: blue ${format.whole(lowest)} MHz, red ${format.whole(highest)} MHz; forward passes lighter.`),
+  return [h("p", {class: "lead"}, "Clocks of the passes; forward passes lighter."), clockBar(lowest, highest),
     timelineView("Clocks of the passes of each stage over time", clocks, {describe, colour})];
 }

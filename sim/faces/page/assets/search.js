@@ -31,7 +31,7 @@ function limitFacts(result) {
   return [days && ["deadline", `${format.number(days)} days`], usd && ["budget", format.usd(usd)], watts && ["power cap", format.watts(watts)],
     result.headroom && ["memory left free", format.percent(result.headroom)],
     result.least_possible && ["none is below", format.number(result.least_possible)],
-    result.least_shortage_bytes && ["memory that the nearest lacks", format.bytes(result.least_shortage_bytes)],
+    result.least_shortage_bytes && ["nearest miss", `lacks ${format.bytes(result.least_shortage_bytes)} of memory`],
     result.headroom_that_fits && ["headroom that would fit", format.percent(result.headroom_that_fits)],
     ...(result.left_out ?? []).map(type => [`left out: ${type.nodes}`, type.reason])].filter(Boolean);
 }
@@ -52,12 +52,12 @@ function paretoPlot(data) {
     x: {title: "time of an iteration", show: format.seconds}, y: {title, show: formatOf(key)}});
 }
 
-// Where the page can take a strategy over, each row has a button that does.
+// Where the page can use a strategy, each row has a button that does.
 function takeCells(data, index) {
   if (!data.take) return [];
   const time = data.result.strategies[index].iteration_time_s;
   return [cell(h("button", {type: "button", class: "take", "data-time": time, onclick: () => data.take(index),
-    "aria-label": `Take over strategy ${index + 1}`}, "Take over"), index)];
+    "aria-label": `Use this: strategy ${index + 1}`}, "Use this"), index)];
 }
 
 function strategyTable(data) {

@@ -10,24 +10,40 @@ const mostBars = 48;
 function showSimulation(data) {
   const {result} = data;
   const why = new Explanation(data.explanation);
-  return [factList(data.facts ?? []), fitWarning(result), cards(iterationCards(data, why)), timeView(result, why),
+  return [factList(data.facts ?? []), fitWarning(result, data.shortage), cards(iterationCards(data, why)), timeView(result, why),
     data.timeline ? passesView(data.timeline) : null, memoryView(result, why), spreadView(result.spread),
     sensitivityView(result.sensitivity), view("All figures", allFigures("Every figure of the iteration", result, why)),
     notesView(result.notes), why.view(), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 
-function fitWarning(result) {
+// `shortage`: {message, hint} where it was found out what would help.
+function fitWarning(result, shortage) {
   if (result.fits !== false) return null;
+  if (shortage) return h("p", {class: "warning", role: "note"}, `Out of memory: ${shortage.message}\n${shortage.hint}`);
   return h("p", {class: "warning", role: "note"}, "This iteration does not fit in memory: the fullest GPU needs ",
     format.bytes(result.memory_peak_bytes), " of ", format.bytes(result.memory_capacity_bytes), ".");
 }
 
 // `list`: {name, value, lines, why, range}.
 function cards(list) {
-  return h("dl", {class: "cards"}, list.filter(Boolean).map(card => h("div", {class: `card ${card.kind ?? ""}`},
+  return h("dl", {class: "cards", onclick: closeOthers, onkeydown: closeByEscape}, list.filter(Boolean).map(card => h("div", {class: `card ${card.kind ?? ""}`},
     h("dt", {}, card.name), h("dd", {class: "value"}, card.value),
     card.range ? h("dd", {}, rangeBar(...card.range)) : null,
     card.lines.filter(Boolean).map(line => h("dd", {class: "more"}, line)), card.why ? h("dd", {}, card.why) : null)));
+}
+
+// One reason of a tile is open at a time, since it lies over what follows.
+function closeOthers(event) {
+  const opened = event.target.closest("summary")?.parentElement;
+  if (opened?.matches(".card .why")) for (const why of this.querySelectorAll(".why[open]")) if (why !== opened) why.open = false;
+}
+
+function closeByEscape(event) {
+  if (event.key !== "Escape") return;
+  const why = event.target.closest(".card .why[open]");
+  if (!why) return;
+  why.open = false;
+  why.querySelector("summary").focus();
 }
 
 // Where the value lies in its range.

@@ -1,15 +1,37 @@
 // The points of a sweep: `data.columns`: {key, axis: whether it is one}; `data.rows`: a value for each.
 function showSweep(data) {
   const {result, columns, rows} = told(data);
-  const counts = ["ok", "out_of_memory", "infeasible", "input", "internal"].filter(status => result[status] > 0);
+  const counts = ["ok", "out-of-memory", "infeasible", "input", "internal"].filter(status => result[status] > 0);
   return [factList([["points", String(result.points)], ...counts.map(status => [words(status), `${result[status]}${
     result.reasons?.[status] ? `, such as: ${result.reasons[status]}` : ""}`])]),
     data.left_out ? h("p", {class: "left-out"}, data.left_out) : null,
     rows.length > 0 ? view("Two figures of every point", sweepPlot(columns, rows)) : null,
-    rows.length > 0 ? view("Points", sortableTable("Every point, its place on the axes and its figures",
-      columns.map(column => ({title: column.axis ? column.key : words(column.key), text: isWord(columns, rows, column)})),
-      rows.map(row => sweepRow(columns, row)))) : null,
+    rows.length > 0 ? view("Points", pointsTable(columns, rows)) : null,
     notesView(result.notes)];
+}
+
+// What is read first of a point; a button shows the rest.
+const firstFigures = ["status", "iteration_time_s", "tokens_per_s", "mfu", "bubble_fraction", "memory_peak_bytes", "energy_j",
+  "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "reason"];
+
+function pointsTable(columns, rows) {
+  const first = columns.filter(column => column.axis || firstFigures.includes(column.key));
+  const place = h("div", {}, tableOf(columns, first, rows));
+  if (first.length === columns.length) return place;
+  const button = h("button", {type: "button", "aria-expanded": "false", onclick: () => {
+    const all = button.getAttribute("aria-expanded") === "false";
+    button.setAttribute("aria-expanded", String(all));
+    button.textContent = all ? `Only ${first.length} columns` : `All ${columns.length} columns`;
+    place.replaceChildren(tableOf(columns, all ? columns : first, rows));
+  }}, `All ${columns.length} columns`);
+  return [h("div", {class: "buttons"}, button), place];
+}
+
+function tableOf(columns, kept, rows) {
+  const places = kept.map(column => columns.indexOf(column));
+  return sortableTable("Every point, its place on the axes and its figures",
+    kept.map(column => ({title: column.axis ? column.key : words(column.key), text: isWord(columns, rows, column)})),
+    rows.map(row => sweepRow(kept, places.map(at => row[at]))));
 }
 
 // Without columns that hold nothing, such as reasons where all points run.
@@ -24,8 +46,13 @@ function isWord(columns, rows, column) {
 }
 
 function sweepRow(columns, row) {
-  return row.map((value, at) => columns[at].axis || typeof value === "string" || value === null ? cell(value === null ? "" : String(value), value)
+  return row.map((value, at) => columns[at].key === "reason" && value !== null ? reasonCell(value) : columns[at].axis || typeof value === "string" || value === null ? cell(value === null ? "" : String(value), value)
     : figureCell(columns[at].key, value));
+}
+
+// A sentence, folded up so that its row stays as low as the others.
+function reasonCell(text) {
+  return cell(h("details", {class: "why"}, h("summary", {"aria-label": `Why: ${text}`}, "why"), h("div", {class: "because"}, h("p", {}, text))), text);
 }
 
 // `columns` whose values can be drawn: numbers, and words by their place.
@@ -51,7 +78,10 @@ function sweepPlot(columns, rows) {
       : plot(`${y.title} over ${x.title}`, "A mark for each point of the sweep; the table has the numbers", {points, x, y}));
   }
   draw();
-  return [h("div", {class: "choices"}, xLabel, xSelect, yLabel, ySelect), place];
+  const at = columns.findIndex(column => column.key === "status");
+  const failed = [...new Set(rows.map(row => row[at]))].filter(status => status !== "ok");
+  return [h("div", {class: "choices"}, xLabel, xSelect, yLabel, ySelect),
+    failed.length > 0 ? legend([["ok", "ok"], [failed.map(words).join(", "), "bad"]]) : null, place];
 }
 
 function axisOf(columns, rows, key) {

@@ -49,9 +49,22 @@ function sortableTable(caption, columns, rows) {
     h("thead", {}, h("tr", {}, heads)), body)), said);
 }
 
-// Wide content moves by itself, not the page, and so does a long one; the keyboard reaches it.
+// Wide content moves by itself, not the page, and so does a long one; the keyboard reaches it. Shades at its sides and a
+// sentence say that there is more of it.
 function scrolled(name, long, content) {
-  return h("div", {class: long ? "scrolled tall" : "scrolled", tabindex: 0, role: "region", "aria-label": name}, content);
+  const place = h("div", {class: long ? "scrolled tall" : "scrolled", tabindex: 0, role: "region", "aria-label": name}, content);
+  const cued = h("div", {class: "cued"}, place);
+  const words = h("p", {class: "more-columns", hidden: true}, "Scroll sideways for more columns.");
+  const look = () => {
+    const more = place.scrollWidth - place.clientWidth;
+    cued.classList.toggle("cut-left", place.scrollLeft > 1);
+    cued.classList.toggle("cut-right", more - place.scrollLeft > 1);
+    words.hidden = more <= 1;
+  };
+  place.addEventListener("scroll", look, {passive: true});
+  new ResizeObserver(look).observe(place);
+  new ResizeObserver(look).observe(content);
+  return [cued, words];
 }
 
 // The table of objects with the same keys: one column for each of `keys`.

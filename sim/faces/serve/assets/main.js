@@ -7,7 +7,9 @@ let latest = 0;             // number of the last request: older answers are dro
 let shown = null;           // the scenario of the last answer: its text, what it states, and with every default
 let running = null;         // AbortController of the request under way
 let searching = null;       // ... of the search
+let titled = "";            // what the figures are of
 const undone = [];          // texts before changes of the form and of the search
+const mostLetters = 400 * 1024;  // of files given to the page: a request may have 512 KiB
 const status = byId("status");
 
 const scenarioOfLink = () => {
@@ -35,7 +37,7 @@ function say(text, bad = false) {
 
 async function post(path, body, signal) {
   const answer = await fetch(path, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body), signal});
-  return {ok: answer.ok, data: await answer.json()};
+  return {ok: answer.ok, status: answer.status, data: await answer.json()};
 }
 
 // An error of the scenario, at its place in the text.
@@ -45,6 +47,8 @@ function showError(error) {
   editor.mark(known ? {line: error.line, column: error.column} : null);
   fields.markInvalid(error?.message ?? null);
   byId("views").classList.toggle("stale", error !== null);
+  byId("figures").classList.toggle("stale", error !== null);
+  if (titled) showTitle(error === null ? titled : `Before the last change: ${titled}`);
   if (error === null) return;
   const place = byId("place");
   place.hidden = !known;
@@ -54,12 +58,37 @@ function showError(error) {
   byId("hint").textContent = error.hint;
 }
 
-// The views anew, with what was unfolded still so.
-function showViews(place, data) {
-  const nameOf = details => details.querySelector("summary")?.textContent;
-  const open = new Set([...place.querySelectorAll("details[open]")].map(nameOf));
+function showTitle(text) {
+  byId("title").textContent = text;
+  document.title = `${text} - mirfak`;
+}
+
+// The views anew, with what was unfolded still so; what stands at the top of them is moved to `top`, figures first.
+function showViews(place, data, top = null) {
+  const nameOf = details => details.querySelector("summary")?.getAttribute("aria-label") ?? details.querySelector("summary")?.textContent;
+  const places = top ? [place, top] : [place];
+  const unfolded = places.flatMap(at => [...at.querySelectorAll("details[open]")]).filter(details => !details.matches(".card .why"));
+  const open = new Set(unfolded.map(nameOf));
   mirfak.show(place, data);
   for (const details of place.querySelectorAll("details")) details.open ||= open.has(nameOf(details));
+  if (!top) return;
+  const cards = place.querySelector(":scope > .cards");
+  const first = [...place.children].slice(0, [...place.children].indexOf(cards) + 1);
+  const facts = first.filter(part => part.matches(".facts"));
+  top.replaceChildren(element("div", {class: "mirfak"}, first.filter(part => !facts.includes(part)), facts));
+}
+
+// A button that looks for a strategy, where the one that is stated does not fit; it stands in front of the figures.
+function offerSearch(why) {
+  byId("offer")?.remove();
+  if (why === null) return;
+  const button = element("button", {type: "button", id: "fit", onclick: () => search(true)}, "Find a strategy that fits");
+  byId("figures").prepend(element("p", {class: "offer", id: "offer"}, button, element("span", {}, why)));
+}
+
+// True for an error that another strategy may mend.
+function isOfStrategy({status, data}) {
+  return status === 422 || data.error.message.startsWith("strategy.");
 }
 
 function showNotes(notes) {
@@ -80,12 +109,12 @@ function showAnswer(data, sent, milliseconds) {
   editor.value = data.scenario.text;
   fields.show(data.scenario.stated, data.scenario.resolved, pending);
   showError(null);
-  byId("title").textContent = data.page.title;
+  titled = data.page.title;
+  showTitle(titled);
   data.page.facts = data.page.facts.filter(([name]) => name !== "scenario");  // it has no name here
-  document.title = `${data.page.title} - mirfak`;
-  showViews(byId("views"), data.page);
-  if (data.broken_assertions !== null) byId("views").prepend(element("p", {class: "warning", role: "note"}, data.broken_assertions));
-  if (data.shortage !== null) byId("views").prepend(element("p", {class: "warning", role: "note"}, `Out of memory: ${data.shortage.message}\n${data.shortage.hint}`));
+  showViews(byId("views"), data.page, byId("figures"));
+  if (data.broken_assertions !== null) byId("figures").prepend(element("p", {class: "warning", role: "note"}, data.broken_assertions));
+  offerSearch(data.shortage !== null ? "This one needs more memory than there is." : null);
   history.replaceState(null, "", linkOf(data.scenario.text));
   say(summary(data, milliseconds), data.shortage !== null);
 }
@@ -98,7 +127,8 @@ async function simulate() {
   const sent = new Map(pending);
   const begin = performance.now();
   try {
-    const {ok, data} = await post("/api/simulate", {scenario: editor.value, set: Object.fromEntries(sent)}, running.signal);
+    const answer = await post("/api/simulate", {scenario: editor.value, set: Object.fromEntries(sent)}, running.signal);
+    const {ok, data} = answer;
     if (number !== latest) return;
     if (ok) {
       showAnswer(data, sent, performance.now() - begin);
@@ -112,6 +142,7 @@ async function simulate() {
     }
     showNotes([]);
     showError(data.error);
+    offerSearch(isOfStrategy(answer) ? "This one does not fit the model and the GPUs." : null);
     document.body.dataset.answered = String(number);
     say(`not simulated: ${data.error.message}`, true);
   } catch (failure) {
@@ -141,11 +172,82 @@ function changeKey(key, value) {
 
 function load(text) {
   pending.clear();
+  showReadAs(null);
   editor.value = text;
   ask.now();
 }
 
-async function search() {
+// Files of the reader's own, of which the first decides.
+async function give(files) {
+  const whole = files.reduce((sum, file) => sum + file.text.length, 0);
+  if (whole > mostLetters) return say(`these files have ${Math.round(whole / 1024)} KiB, and ${mostLetters / 1024} KiB is the most that is read here: use mirfak import`, true);
+  try {
+    const {ok, data} = await post("/api/import", {files, scenario: editor.value});
+    if (!ok) return say(`not read: ${data.error.message}${data.error.hint ? `; ${data.error.hint}` : ""}`, true);
+    remember();
+    load(data.text);
+    showReadAs({...data, names: files.map(file => file.name).join(", ")});
+  } catch {
+    say("mirfak serve does not answer: is it still running?", true);
+  }
+}
+
+// What became of the reader's files; null: there are none.
+function showReadAs(given) {
+  const place = byId("read-as");
+  place.hidden = given === null;
+  if (given) place.textContent = [`${given.names}: read as ${given.read_as}`, ...given.obstacles.map(text => `Not known: ${text}`)].join("\n");
+}
+
+// The kind of a text without a name, by how it begins.
+function nameOfPasted(text) {
+  if (text.trimStart().startsWith("{")) return "pasted.json";
+  return /^\s*(#[^!].*\n\s*)*[A-Za-z_]+:(\s|$)/.test(text) ? "pasted.yaml" : "pasted.sh";
+}
+
+const textsOf = list => Promise.all([...list].map(async file => ({name: file.name, text: await file.text()})));
+
+function takeFiles() {
+  const dropping = on => event => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.toggle("dropping", on);
+  };
+  addEventListener("dragover", dropping(true));
+  addEventListener("dragleave", dropping(false));
+  addEventListener("drop", async event => {
+    dropping(false)(event);
+    if (event.dataTransfer.files.length > 0) await give(await textsOf(event.dataTransfer.files));
+  });
+  byId("choose").addEventListener("click", () => byId("files").click());
+  byId("files").addEventListener("change", async event => {
+    await give(await textsOf(event.target.files));
+    event.target.value = "";
+  });
+  addEventListener("paste", event => {
+    const text = event.clipboardData.getData("text/plain");
+    const at = event.target;
+    const box = byId("text");
+    const whole = at === box && box.selectionStart === 0 && box.selectionEnd === box.value.length;
+    if (text.trim() === "" || (at.matches("input, textarea, select") && !whole)) return;
+    event.preventDefault();
+    give([{name: nameOfPasted(text), text}]);
+  });
+}
+
+function showExamples(examples) {
+  const select = byId("example");
+  select.append(element("option", {value: ""}, "choose"), ...examples.map(({name, about}, index) => element("option", {value: String(index), title: about}, name)));
+  select.addEventListener("change", () => {
+    if (select.value === "") return;
+    remember();
+    load(examples[Number(select.value)].text);
+    select.value = "";
+  });
+}
+
+// `use`: the best that is found is used at once.
+async function search(use = false) {
   searching?.abort();
   const mine = searching = new AbortController();
   byId("stop").hidden = false;
@@ -156,7 +258,7 @@ async function search() {
   try {
     const {ok, data} = await post("/api/search", {scenario: editor.value, time_limit_s: seconds,
       set: {strategy: null, assert: null, "search.objective": byId("objective").value}}, mine.signal);
-    if (ok) showFound(data, base);
+    if (ok) await showFound(data, base, use);
     else say(`not searched: ${data.error.message}`, true);
   } catch (failure) {
     say(failure.name === "AbortError" ? "the search was stopped" : "mirfak serve does not answer: is it still running?", true);
@@ -182,7 +284,7 @@ async function textWith(found, base, whole) {
   return same ? data.scenario.text : whole;
 }
 
-function showFound(data, base) {
+async function showFound(data, base, use) {
   const {result} = data.page;
   const found = byId("found");
   found.hidden = false;
@@ -192,10 +294,13 @@ function showFound(data, base) {
     load(await textWith(result.strategies[index], base, data.page.scenarios[index]));
   };
   showViews(found, {...data.page, take});
+  found.prepend(element("p", {class: "searched"}, `${data.page.title} `,
+    element("button", {type: "button", onclick: () => { found.hidden = true; }}, "Close")));
   const stopped = result.complete ? "" : `; stopped after ${data.time_limit_s} s, others may be better`;
   const count = result.strategies.length;
   say(data.failure ? `nothing found: ${data.failure.message}` : `${count} ${count === 1 ? "strategy" : "strategies"} found in ${
     mirfak.format.seconds(result.search_time_s)}${stopped}`, data.failure !== null);
+  if (use && count > 0) return await take(0);
   found.scrollIntoView({block: "nearest"});
 }
 
@@ -204,9 +309,11 @@ async function start() {
   mirfak.learn(catalogue.units);
   fields = scenarioFields(catalogue, changeKey);
   const objectives = schemaOf(catalogue.schema, "search.objective").enum ?? [];
-  byId("objective").append(...objectives.map(name => element("option", {value: name}, name === "pareto" ? "time and cost (Pareto)" : name.replaceAll("-", " "))));
+  byId("objective").append(...objectives.map(name => element("option", {value: name}, name === "pareto" ? "time and cost (Pareto)" : `least ${name.replaceAll("-", " ")}`)));
   byId("form").addEventListener("submit", event => event.preventDefault());
-  byId("search").addEventListener("click", search);
+  byId("search").addEventListener("click", () => search());
+  showExamples(catalogue.examples);
+  takeFiles();
   byId("stop").addEventListener("click", () => searching?.abort());
   byId("copy").addEventListener("click", async () => say(await copyText(editor.value, "the scenario")));
   byId("link").addEventListener("click", async () => say(await copyText(location.href, "the link")));
@@ -219,7 +326,7 @@ async function start() {
     const text = scenarioOfLink();
     if (text !== null && text !== editor.value) load(text);
   });
-  load(scenarioOfLink() ?? catalogue.example);
+  load(scenarioOfLink() ?? catalogue.start);
 }
 
 start().catch(() => say("mirfak serve does not answer: is it still running?", true));
