@@ -57,7 +57,8 @@ bool may_read_file(const fs::path& path) {
   std::error_code failed;
   const fs::path file = fs::weakly_canonical(path, failed);
   const std::vector<fs::path>& folders = rule_of_thread->folders;
-  return !failed && std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return lies_in(file, folder); });
+  return !failed &&
+         std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return lies_in(file, folder); });
 }
 
 void refuse_file_outside(const fs::path& path) {

@@ -11,20 +11,18 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from chromium import chromium, show_at  # noqa: E402
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
+from chromium import chromium, show_at, wait_for_drawings  # noqa: E402
+from layout import layout_faults  # noqa: E402
+from page_kinds import HOSTILE, make_pages  # noqa: E402
 
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 SOURCE, PROGRAM, FIGURES, MEASURED_TRACE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 SCREENSHOTS = pathlib.Path(sys.argv[6]) if len(sys.argv) > 6 and sys.argv[5] == "--screenshots" else None
-HOSTILE = "</script><script>alert(1)<!-- & \"'.yaml"
-JOB = """model: gpt3-1.3b
-cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}
-training: {global_batch: 64, tokens: 300e9}
-strategy: {tensor: 2, pipeline: 4}
-"""
+WIDTHS = (390, 1400, 2200)
 HEADINGS = {
     "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "What more would gain", "All figures", "How every cost comes about", "The scenario"],
     "capture": ["Where the time goes", "Timeline of the ranks", "Memory by rank", "Operators by time", "Modules by time", "All figures", "How every cost comes about", "The scenario"],
@@ -38,48 +36,6 @@ HEADINGS = {
     "frontier": ["The frontier", "No straggler", "A straggler takes 1.2 times as long"],
     "compare": ["Options", "Cost over time", "Their strategies", "Notes"],
 }
-
-
-def mirfak(folder, *arguments):
-    done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, (arguments, done.stderr)
-    return done.stdout
-
-
-def make_pages(folder):
-    """A page of each kind, in `folder`."""
-    for name in ("models", "hw_profiles", "scenarios", "validate"):
-        (folder / name).symlink_to(SOURCE / name)
-    hostile = HOSTILE.replace("/", "\u2044")
-    (folder / hostile).write_text(JOB)
-    (folder / "sweep.yaml").write_text("scenario: job.yaml\naxes:\n  - grid: {strategy.micro_batch: [1, 2, 4], strategy.recompute: [none, full]}\n")
-    (folder / "job.yaml").write_text(JOB)
-    mirfak(folder, "simulate", hostile, "--sensitivity", "--report", "simulate.html")
-    mirfak(folder, "simulate", "scenarios/capture/fsdp.capture", "--nodes", "hgx-h100:1", "--report", "capture.html")
-    mirfak(folder, "search", "scenarios/search-llama2-70b-h100.yaml", "--top", "4", "--report", "search.html")
-    mirfak(folder, "sweep", "sweep.yaml", "--out", "r.h5", "--report", "sweep.html")
-    mirfak(folder, "search", "job.yaml", "--set", "strategy={}", "--planner", "alpa", "--report", "plan.html")
-    mirfak(folder, "simulate", "scenarios/jobs/two-llama2-70b-h100.yaml", "--report", "jobs.html")
-    mirfak(folder, "simulate", "job.yaml", "--unfolded", "--detail", "operators", "--trace", "predicted.h5")
-    subprocess.run([MEASURED_TRACE, folder / "job.yaml", folder / "measured.h5", "2"], check=True)
-    mirfak(folder, "validate", "predicted.h5", "measured.h5", "--report", "traces.html")
-    mirfak(folder, "train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "200", "--report", "train.html")
-    table = sorted((SOURCE / "validate" / "published").glob("*.csv"))[0]
-    mirfak(folder, "validate", str(table), "--report", "validate.html")
-    assert not list(folder.glob("*.svg")), "a page holds its plots"
-    mirfak(folder, "frontier", "job.yaml", "--straggler", "1.2", "--report", "frontier.html")
-    mirfak(folder, "compare", "scenarios/options/llama3-70b-clouds.yaml", "--report", "compare.html")
-
-
-def wait_for_drawings(driver):
-    """Until every drawing that is seen fills its place."""
-    driver.set_script_timeout(60)
-    driver.execute_async_script("""
-      const done = arguments[0];
-      const fills = place => !place.checkVisibility() || place.clientWidth < 240 ||
-        Math.abs(place.firstChild.viewBox.baseVal.width - place.clientWidth) < 2;
-      const look = () => requestAnimationFrame(() => [...document.querySelectorAll('.drawing')].every(fills) ? done() : look());
-      look();""")
 
 
 def check_nothing_is_loaded(driver, kind):
@@ -141,13 +97,15 @@ CONTRAST = """
 
 
 def check_looks(driver, kind):
-    """Both widths and both colours: nothing is wider than the page, and all text can be read."""
-    for width in (400, 1280):
+    """Three widths and both colours: nothing is wider than the page, cut off or beyond its drawing, and all text can be read."""
+    for width in WIDTHS:
         for dark in (False, True):
             show_at(driver, width, dark)
             wait_for_drawings(driver)
             wide, high = driver.execute_script("return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
             assert wide <= width, (kind, width, wide)
+            faults = layout_faults(driver)
+            assert not faults, (kind, width, faults)
             poor = driver.execute_script(CONTRAST)
             assert not poor, (kind, "dark" if dark else "light", poor)
             if SCREENSHOTS:
@@ -387,6 +345,6 @@ def check_pages(folder):
 
 
 with tempfile.TemporaryDirectory() as name:
-    make_pages(pathlib.Path(name))
+    make_pages(pathlib.Path(name), SOURCE, PROGRAM, MEASURED_TRACE)
     check_pages(pathlib.Path(name))
     check_without_scripts(pathlib.Path(name))

@@ -203,6 +203,63 @@ class Page(unittest.TestCase):
         wait_for_answer()
         self.check_figures()
 
+    def test_an_example_is_where_one_may_begin(self):
+        asked = driver.execute_script("return document.body.dataset.asked")
+        Select(find("example")).select_by_visible_text("llama2-70b-h100")
+        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
+        wait_for_answer()
+        self.assertIn("llama2-70b", find("title").text)
+        self.check_figures()
+
+    def give(self, name, text):
+        asked = driver.execute_script("return document.body.dataset.asked")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            find("files").send_keys(path)
+            wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
+        wait_for_answer()
+
+    def test_a_launch_script_is_read(self):
+        with open(os.path.join(TREE, "scenarios", "launch", "pretrain_llama3_8b.sh"), encoding="utf-8") as file:
+            self.give("run.sh", file.read())
+        self.assertIn("run.sh: read as launch-script", find("read-as").text)
+        self.assertIn("Made by mirfak import of run.sh", text_of_editor())
+
+    def test_a_model_that_needs_another_strategy_gets_one(self):
+        config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64,
+                  "num_hidden_layers": 80, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": False,
+                  "hidden_act": "silu", "torch_dtype": "bfloat16"}
+        self.write("model: llama3-8b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 128}\nstrategy: {tensor: 1, zero: 1}\n")
+        self.give("config.json", json.dumps(config))
+        self.assertIn("config", find("title").text)
+        self.assertEqual(figures()["fits"], "false")
+        asked = driver.execute_script("return document.body.dataset.asked")
+        find("fit").click()
+        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked, 60)
+        wait_for_answer()
+        self.assertEqual(figures()["fits"], "true")
+        self.assertFalse(driver.find_elements(By.ID, "fit"))
+        self.assertEqual(len(driver.find_elements(By.CSS_SELECTOR, "#figures .warning")), 0)
+
+    def test_out_of_memory_is_said_once(self):
+        self.write("model: llama3-70b\ncluster: {nodes: [{type: hgx-h100, count: 2}]}\ntraining: {global_batch: 64}\nstrategy: {tensor: 4, pipeline: 2}\n")
+        self.assertEqual(len(driver.find_elements(By.CSS_SELECTOR, "main .warning")), 1)
+
+    def test_on_a_phone_figures_come_first(self):
+        show_at(driver, 390, dark=False)
+        opened()
+        top = lambda name: find(name).rect["y"]
+        self.assertLess(top("figures"), top("form"))
+        self.assertLess(top("form"), top("answer"))
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_the_title_says_what_the_figures_are_of(self):
+        title = find("title").text
+        self.write(text_of_editor().replace("gpt3-175b", "gpt3-none"))
+        self.assertEqual(find("title").text, f"Before the last change: {title}")
+
     def test_the_page_is_no_wider_than_its_window(self):
         for width in (1280, 400):
             show_at(driver, width, dark=False)

@@ -47,6 +47,66 @@ Answered answered(const std::string& target, const Json& body) { return answered
 
 }  // namespace
 
+TEST_CASE("files that a reader gives become a scenario: as it is, with their model, or imported") {
+  const auto given = [](const Json& files) {
+    return answered("/api/import", Json{{"files", files}, {"scenario", kText}});
+  };
+  const Answered scenario = given({{{"name", "s.yaml"}, {"text", kText}}});
+  CHECK(scenario.body["text"] == kText);
+  CHECK(scenario.body["read_as"] == "scenario");
+
+  const Json config = {{"model_type", "llama"},       {"hidden_size", 4096},     {"intermediate_size", 14336},
+                       {"num_attention_heads", 32},   {"num_hidden_layers", 32}, {"num_key_value_heads", 8},
+                       {"vocab_size", 128256},        {"hidden_act", "silu"},    {"max_position_embeddings", 8192},
+                       {"tie_word_embeddings", false}};
+  const Answered model = given({{{"name", "config.json"}, {"text", config.dump()}}});
+  REQUIRE(model.status == 200);
+  CHECK(model.body["read_as"] == "model");
+  const Answered of_config = answered("/api/simulate", Json{{"scenario", model.body["text"]}});
+  REQUIRE(of_config.status == 200);
+  const Answered of_name = answered("/api/simulate", Json{{"scenario", kText}, {"set", {{"model", "llama3-8b"}}}});
+  CHECK(of_config.body["page"]["result"]["model_flop"] == of_name.body["page"]["result"]["model_flop"]);
+  CHECK(of_config.body["page"]["result"]["iteration_time_s"] == of_name.body["page"]["result"]["iteration_time_s"]);
+
+  const std::string script =
+      "torchrun --nproc-per-node 8 --nnodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads "
+      "16 "
+      "--seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 --vocab-size 50304 "
+      "--tensor-model-parallel-size 2 --bf16\n";
+  const Answered imported = given({{{"name", "run.sh"}, {"text", script}}});
+  REQUIRE(imported.status == 200);
+  CHECK(imported.body["read_as"] == "launch-script");
+  CHECK(imported.body["text"].get<std::string>().find("tensor: 2") != std::string::npos);
+  CHECK(imported.body["obstacles"][0].get<std::string>().find("--nodes") != std::string::npos);
+}
+
+TEST_CASE("a script that is given to the page reads no file of this machine") {
+  const std::string here = mirfak::source_root() + "/scenarios/launch/pretrain_llama3_8b.sh";
+  const auto given = [](const std::string& sourced) {
+    const std::string script =
+        "source " + sourced + "\ntorchrun pretrain_gpt.py --num-layers 24 --hidden-size 2048 $REST\n";
+    return answered("/api/import", Json{{"files", {{{"name", "run.sh"}, {"text", script}}}}});
+  };
+  const Answered there = given(here);
+  const Answered nowhere = given("/nowhere/pretrain_llama3_8b.sh");
+  CHECK(there.status == nowhere.status);
+  std::string text = there.body.dump();
+  for (std::size_t at = text.find(here); at != std::string::npos; at = text.find(here)) {
+    text.replace(at, here.size(), "/nowhere/pretrain_llama3_8b.sh");
+  }
+  CHECK(text == nowhere.body.dump());
+}
+
+TEST_CASE("a body of files that is none is refused") {
+  for (const char* body :
+       {"{}", R"({"files": []})", R"({"files": {}})", R"({"files": [1]})", R"({"files": [{"name": "a"}]})",
+        R"({"files": [{"name": "", "text": ""}]})", R"({"files": [{"name": "a", "text": 1}]})",
+        R"({"files": [{"name": "a", "text": "", "path": "b"}]})", R"({"set": {}, "files": []})"}) {
+    CAPTURE(body);
+    CHECK(answered("/api/import", std::string(body)).status == 400);
+  }
+}
+
 TEST_CASE("a scenario is simulated as text or as an object") {
   const Answered text = answered("/api/simulate", Json{{"scenario", kText}});
   REQUIRE(text.status == 200);

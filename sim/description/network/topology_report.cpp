@@ -130,23 +130,28 @@ std::string diameter_text(const Diameter& diameter) {
 
 Json rate_json(double bandwidth) { return std::isinf(bandwidth) ? Json(nullptr) : Json(bandwidth); }
 
-std::string_view colour_of(VertexKind kind) {
+// The colour of a kind of vertices in a drawing, and the name under which a style sheet may give the kind another one.
+struct KindLook {
+  std::string_view name, colour;
+};
+
+KindLook look_of(VertexKind kind) {
   switch (kind) {
     case VertexKind::device:
-      return "#cfe8cf";
+      return {"device", "#cfe8cf"};
     case VertexKind::node_switch:
     case VertexKind::host:
-      return "#e8e2c8";
+      return {"inside", "#e8e2c8"};
     case VertexKind::port:
-      return "#eeeeee";
+      return {"port", "#eeeeee"};
     case VertexKind::leaf:
     case VertexKind::spine:
     case VertexKind::router:
-      return "#cfdcf0";
+      return {"switch", "#cfdcf0"};
     case VertexKind::other:
       break;
   }
-  return "#ffffff";
+  return {"other", "#ffffff"};
 }
 
 // Returns for each vertex the number of the box that it is drawn as.
@@ -227,21 +232,28 @@ nlohmann::ordered_json topology_json(const TopologyReport& report) {
 std::string topology_dot(const TopologyReport& report) {
   const Topology& topology = *report.topology;
   const std::vector<int> as = drawn_as(topology);
-  std::map<int, std::pair<int, int>> drawn;  // the first vertex of each box, and the number of its vertices
+  struct Box {
+    int first = 0, last = 0, count = 0;  // first and last vertex, number of vertices
+  };
+  std::map<int, Box> drawn;
   for (int v = 0; v < topology.vertices(); ++v) {
-    const auto found = drawn.emplace(as[static_cast<std::size_t>(v)], std::pair(v, 0)).first;
-    ++found->second.second;
+    Box& box = drawn.emplace(as[static_cast<std::size_t>(v)], Box{v}).first->second;
+    box.last = v;
+    ++box.count;
   }
   std::string out =
-      "graph network {\n  rankdir=BT;\n  node [shape=box, style=\"filled,rounded\", fontname=\"sans-serif\"];\n"
+      "graph network {\n  rankdir=BT;\n  fontname=\"sans-serif\";\n  node [shape=box, style=\"filled,rounded\", "
+      "fontname=\"sans-serif\"];\n"
       "  edge [fontname=\"sans-serif\", fontsize=10];\n";
   out += fmt::format("  label=\"{}\";\n  labelloc=t;\n", dot_escaped(report.title + ", " + report.format));
   for (const auto& [id, of] : drawn) {
-    const auto& [first, count] = of;
-    const std::string label =
-        count == 1 ? topology.name(first) : fmt::format("{} x {}", count, topology.vertex_type(first));
-    out += fmt::format("  v{} [label=\"{}\", fillcolor=\"{}\"];\n", id, dot_escaped(label),
-                       colour_of(topology.graph()[static_cast<std::uint32_t>(first)].kind));
+    std::string label = dot_escaped(topology.name(of.first));
+    if (of.count > 1) {
+      label = fmt::format("{} x {}\\n{} to {}", of.count, dot_escaped(topology.vertex_type(of.first)), label,
+                          dot_escaped(topology.name(of.last)));
+    }
+    const KindLook look = look_of(topology.graph()[static_cast<std::uint32_t>(of.first)].kind);
+    out += fmt::format("  v{} [label=\"{}\", fillcolor=\"{}\", class=\"{}\"];\n", id, label, look.colour, look.name);
   }
   std::map<std::tuple<int, int, double>, int> links;
   for (int link = 0; link < topology.links(); link += 2) {

@@ -1,6 +1,7 @@
 #include "cli/graphviz.hpp"
 
 #include "base/error.hpp"
+#include "base/markup.hpp"
 #include "base/text.hpp"
 #include "base/unfinished_file.hpp"
 
@@ -54,6 +55,28 @@ class ScratchFile {
   std::optional<UnfinishedFile> file_;
 };
 
+// Gives what Graphviz draws the look of the other pictures, in light and dark.
+constexpr std::string_view kGraphStyle =
+    R"(.graph > polygon { fill: #ffffff; } .graph > text { font-size: 14px; font-weight: bold; }
+.node text { font-size: 12px; } .edge path { stroke: #5a6775; } .edge polygon { fill: #5a6775; stroke: #5a6775; } .edge text { fill: #5a6775; }
+.node path, .node polygon, .node ellipse { stroke: #c3ccd6; }
+@media (prefers-color-scheme: dark) {
+  .graph > polygon { fill: #14191f; }
+  .edge path { stroke: #9daab7; } .edge polygon { fill: #9daab7; stroke: #9daab7; } .edge text { fill: #9daab7; }
+  .node path, .node polygon, .node ellipse { fill: #242c35; stroke: #465362; }
+  .device path { fill: #234030; } .inside path { fill: #403a24; } .switch path { fill: #24344a; } .collective ellipse { fill: #553c1c; }
+}
+)";
+
+std::string with_style(std::string svg) {
+  const std::size_t begin = svg.find("<svg");
+  const std::size_t end = begin == std::string::npos ? begin : svg.find('>', begin);
+  if (end == std::string::npos) fail_internal("dot drew no SVG");
+  std::string style("\n<style>\n");
+  style.append(kPictureStyle).append(kGraphStyle).append("</style>");
+  return svg.insert(end + 1, style);
+}
+
 }  // namespace
 
 std::string drawn_by_graphviz(std::string_view dot_text) {
@@ -70,7 +93,7 @@ std::string drawn_by_graphviz(std::string_view dot_text) {
   for (std::size_t read = 0; (read = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
     svg.append(piece.data(), read);
   if (::pclose(pipe) != 0 || svg.empty()) fail_internal("dot failed to draw the graph");
-  return svg;
+  return with_style(std::move(svg));
 }
 
 }  // namespace mirfak

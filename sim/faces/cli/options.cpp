@@ -188,7 +188,8 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   }
   const bool replaced = std::any_of(syntax.instead_of_operands.begin(), syntax.instead_of_operands.end(),
                                     [](const std::string* value) { return !value->empty(); });
-  if (operands.size() < expected && !replaced && !syntax.operand_optional) fail_input({}, "an argument is missing", usage());
+  if (operands.size() < expected && !replaced && !syntax.operand_optional)
+    fail_input({}, "an argument is missing", usage());
   check_files(files_of(syntax, operands));
   if (syntax.operand != nullptr && !operands.empty()) *syntax.operand = operands.front();
   if (syntax.operands != nullptr) *syntax.operands = std::move(operands);

@@ -32,31 +32,19 @@ constexpr std::size_t kMaxStrips = 6;
 constexpr std::size_t kMaxPoints = 1500;  // points of a strip that are drawn one by one
 constexpr int kShades = 6;
 
-// Colours are written out, not as variables, for viewers that support only simple style sheets.
-constexpr const char* kStyle = R"(<style>
-text { font-family: sans-serif; font-size: 11.5px; }
-.h { font-size: 17px; font-weight: bold; }
+constexpr const char* kShadesStyle = R"(.h { font-size: 17px; font-weight: bold; }
 .k { font-weight: bold; }
-.w, .halo, .grid { fill: none; }
-text { fill: #1d2733; }
-.s { fill: #5a6775; } .r { fill: #c62f2f; } .paper { fill: #ffffff; }
-.box { fill: #eef2f6; stroke: #c3ccd6; } .grid { stroke: #c3ccd6; }
-.halo { stroke: #c62f2f; } .mark { fill: #c62f2f; stroke: #ffffff; } .area { fill: #417fbf; }
+.w { fill: none; }
 .u0 { stroke: #c9d6e4; } .u1 { stroke: #9dbbdb; } .u2 { stroke: #6d9dd0; }
 .u3 { stroke: #417fbf; } .u4 { stroke: #2060a5; } .u5 { stroke: #0b4080; }
 .f0 { fill: #c9d6e4; } .f1 { fill: #9dbbdb; } .f2 { fill: #6d9dd0; }
 .f3 { fill: #417fbf; } .f4 { fill: #2060a5; } .f5 { fill: #0b4080; }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e4e9ee; }
-  .s { fill: #9daab7; } .r { fill: #ff7a6b; } .paper { fill: #14191f; }
-  .box { fill: #242c35; stroke: #465362; } .grid { stroke: #465362; }
-  .halo { stroke: #ff7a6b; } .mark { fill: #ff7a6b; stroke: #14191f; } .area { fill: #64a0dd; }
   .u0 { stroke: #3a4a5c; } .u1 { stroke: #3f6187; } .u2 { stroke: #4a7eb5; }
   .u3 { stroke: #64a0dd; } .u4 { stroke: #93c3f3; } .u5 { stroke: #c9e4ff; }
   .f0 { fill: #3a4a5c; } .f1 { fill: #3f6187; } .f2 { fill: #4a7eb5; }
   .f3 { fill: #64a0dd; } .f4 { fill: #93c3f3; } .f5 { fill: #c9e4ff; }
 }
-</style>
 )";
 
 using Box = NetworkMap::Box;
@@ -108,8 +96,8 @@ class LinksPicture {
                "role='img' aria-labelledby='title desc'>\n<title id='title'>{2}</title>\n<desc id='desc'>{3}</desc>\n"
                "<metadata>{4}</metadata>\n",
                kPage, bottom_, escaped(title_.title), escaped(description()), escaped(origin_text())) +
-           kStyle + fmt::format("<rect width='{:.0f}' height='{:.0f}' class='paper'/>\n", kPage, bottom_) + body +
-           "</svg>\n";
+           fmt::format("<style>\n{}{}</style>\n", kPictureStyle, kShadesStyle) +
+           fmt::format("<rect width='{:.0f}' height='{:.0f}' class='paper'/>\n", kPage, bottom_) + body + "</svg>\n";
   }
 
  private:

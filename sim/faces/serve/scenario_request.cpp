@@ -24,7 +24,8 @@ constexpr std::size_t kMaxFiles = 32;
 constexpr double kMaxTimeLimitS = 600;
 
 constexpr const char* kScenarioBody = R"(expected {"scenario": "model: ...", "set": {"strategy.tensor": 4}})";
-constexpr const char* kFilesBody = R"(expected {"files": [{"name": "run.sh", "text": "..."}], "scenario": "model: ..."})";
+constexpr const char* kFilesBody =
+    R"(expected {"files": [{"name": "run.sh", "text": "..."}], "scenario": "model: ..."})";
 
 [[noreturn]] void fail_body(const std::string& message, const char* expected = kScenarioBody) {
   fail_input({"request", 0, 0}, message, expected);
@@ -121,7 +122,8 @@ ImportFile file_of(const Json& value) {
   if (!value.is_object()) fail_body("a file is no object of 'name' and 'text'", kFilesBody);
   for (const auto& item : value.items()) {
     const bool name = item.key() == "name";
-    if (!name && item.key() != "text") fail_body(fmt::format("unknown key '{}' of a file", excerpt(item.key())), kFilesBody);
+    if (!name && item.key() != "text")
+      fail_body(fmt::format("unknown key '{}' of a file", excerpt(item.key())), kFilesBody);
     if (!item.value().is_string()) fail_body(fmt::format("'{}' of a file is no text", item.key()), kFilesBody);
     (name ? out.name : out.text) = item.value().get<std::string>();
     (name ? has_name : has_text) = true;

@@ -21,17 +21,18 @@ namespace {
 
 // Keys that a mapping states under the names that model_value() knows them by.
 constexpr std::string_view kPlainKeys[] = {
-    "layers",         "hidden",      "heads",    "kv_heads",        "head_dim",       "ffn",
-    "vocab",          "max_sequence", "activation", "normalization", "position",      "linear_bias",
-    "qkv_bias",       "tied_embeddings", "embedding_norm", "qk_norm", "sinks",        "dropout",
-    "prediction_layers"};
+    "layers",         "hidden",     "heads",         "kv_heads", "head_dim",         "ffn",      "vocab",
+    "max_sequence",   "activation", "normalization", "position", "linear_bias",      "qkv_bias", "tied_embeddings",
+    "embedding_norm", "qk_norm",    "sinks",         "dropout",  "prediction_layers"};
 constexpr std::string_view kExpertKeys[] = {"count", "per_token", "ffn", "shared_ffn", "first_dense", "every"};
 constexpr std::string_view kGroupKeys[] = {"groups", "groups_per_token"};
 constexpr std::string_view kLatentKeys[] = {"key_value_rank", "query_rank", "position_dim", "value_dim"};
 
-void add(Value& mapping, const ModelSpec& model, std::span<const std::string_view> keys, const std::string& section = "") {
+void add(Value& mapping, const ModelSpec& model, std::span<const std::string_view> keys,
+         const std::string& section = "") {
   for (const std::string_view key : keys) {
-    mapping.fields.push_back({std::string(key), word_value(model_value(model, fmt::format("model.{}{}", section, key)))});
+    mapping.fields.push_back(
+        {std::string(key), word_value(model_value(model, fmt::format("model.{}{}", section, key)))});
   }
 }
 

@@ -54,7 +54,8 @@ class PhaseWriter {
     const OperatorGraph& graph = block_.block.graph;
     if (step.kind == BlockStep::Kind::collective) {
       return fmt::format(
-          "    \"{}{}\" [shape=ellipse, style=filled, fillcolor=\"#f4c98b\", label=\"{} over {}\\n{}, {}\"];\n",
+          "    \"{}{}\" [shape=ellipse, style=filled, class=\"collective\", fillcolor=\"#f4c98b\", label=\"{} over "
+          "{}\\n{}, {}\"];\n",
           prefix_, place, name_of(step.collective), dot_escaped(axes_text(mesh_, step.over)),
           dot_escaped(graph.tensor(step.tensor).name), format_bytes(step.bytes));
     }
@@ -71,7 +72,7 @@ class PhaseWriter {
 }  // namespace
 
 std::string shard_dot(const ShardedModel& model) {
-  std::string out = "digraph sharded {\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  std::string out = "digraph sharded {\n  fontname=\"sans-serif\";\n  node [shape=box, fontname=\"sans-serif\"];\n";
   for (std::size_t i = 0; i < model.blocks.size(); ++i) {
     const ShardedBlock& block = model.blocks[i];
     const auto writer = [&](const char* phase) {

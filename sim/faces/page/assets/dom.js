@@ -48,7 +48,7 @@ function copyButton(what, text) {
 // Text that is read in a fixed font, with a button that copies it.
 function listing(what, text) {
   return h("div", {class: "listing"}, copyButton(what, text),
-    h("pre", {tabindex: 0, role: "region", "aria-label": what}, text));
+    h("pre", {tabindex: 0, role: "group", "aria-label": what}, text));
 }
 
 function factList(facts) {

@@ -6,7 +6,7 @@ class Explanation {
     this.figures = explanation?.figures ?? {};
     this.sections = (explanation?.sections ?? []).map(({title, text}) => ({title,
       element: h("details", {class: "section"}, h("summary", {}, title),
-        h("pre", {tabindex: 0, role: "region", "aria-label": title}, text))}));
+        h("pre", {tabindex: 0, role: "group", "aria-label": title}, text))}));
   }
 
   // Beside a figure; null where nothing is said of it.

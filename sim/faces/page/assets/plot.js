@@ -130,7 +130,7 @@ class Labels {
 
   place(text, cx, cy) {
     const wide = 7 * text.length;
-    for (const [dx, dy] of [[9, -7], [9, 16], [-9 - wide, -7], [-9 - wide, 16]]) {
+    for (const [dx, dy] of [[9, -7], [9, 16], [-9 - wide, -7], [-9 - wide, 16], [9, -18], [9, 26]]) {
       const box = {left: cx + dx, right: cx + dx + wide, top: cy + dy - 11, bottom: cy + dy + 3};
       if (box.right > this.area.right || box.left < this.area.left) continue;
       if (this.placed.some(of => box.left < of.right && of.left < box.right && box.top < of.bottom && of.top < box.bottom)) continue;

@@ -2,7 +2,7 @@
 function showSweep(data) {
   const {result, columns, rows} = told(data);
   const counts = ["ok", "out-of-memory", "infeasible", "input", "internal"].filter(status => result[status] > 0);
-  return [factList([["points", String(result.points)], ...counts.map(status => [words(status), `${result[status]}${
+  return [factList([["points", String(result.points)], ...counts.map(status => [words(status.replaceAll("-", " ")), `${result[status]}${
     result.reasons?.[status] ? `, such as: ${result.reasons[status]}` : ""}`])]),
     data.left_out ? h("p", {class: "left-out"}, data.left_out) : null,
     rows.length > 0 ? view("Two figures of every point", sweepPlot(columns, rows)) : null,
@@ -81,7 +81,7 @@ function sweepPlot(columns, rows) {
   const at = columns.findIndex(column => column.key === "status");
   const failed = [...new Set(rows.map(row => row[at]))].filter(status => status !== "ok");
   return [h("div", {class: "choices"}, xLabel, xSelect, yLabel, ySelect),
-    failed.length > 0 ? legend([["ok", "ok"], [failed.map(words).join(", "), "bad"]]) : null, place];
+    failed.length > 0 ? legend([["ok", "ok"], [failed.map(status => words(status.replaceAll("-", " "))).join(", "), "bad"]]) : null, place];
 }
 
 function axisOf(columns, rows, key) {

@@ -52,7 +52,7 @@ function sortableTable(caption, columns, rows) {
 // Wide content moves by itself, not the page, and so does a long one; the keyboard reaches it. Shades at its sides and a
 // sentence say that there is more of it.
 function scrolled(name, long, content) {
-  const place = h("div", {class: long ? "scrolled tall" : "scrolled", tabindex: 0, role: "region", "aria-label": name}, content);
+  const place = h("div", {class: long ? "scrolled tall" : "scrolled", tabindex: 0, role: "group", "aria-label": name}, content);
   const cued = h("div", {class: "cued"}, place);
   const words = h("p", {class: "more-columns", hidden: true}, "Scroll sideways for more columns.");
   const look = () => {
