@@ -49,9 +49,9 @@ ModelSpec read_llama_block(Config& config, const LlamaClass& of) {
   return model;
 }
 
-std::optional<Node> Config::find(Keys keys) {
+std::optional<Node> Config::find(const std::vector<std::string>& keys) {
   std::optional<Node> first;
-  for (const char* key : keys) {
+  for (const std::string& key : keys) {
     asked_.emplace(key);
     const std::optional<Node> found = fields_.find_or_null(key);
     if (first && found && found->value().scalar != first->value().scalar) {
