@@ -191,6 +191,8 @@ class FamilyConfig {
     std::vector<std::string> names = {place.key};
     names.insert(names.end(), key.alias.begin(), key.alias.end());
     const std::optional<Node> found = config->find(names);
+    const bool each = key.form == FamilyKey::Form::each_layer;
+    if (found && each && found->is_sequence() && found->value().items.empty()) return std::nullopt;  // as not stated
     null = !found && std::any_of(names.begin(), names.end(),
                                  [&](const std::string& one) { return config->is_null(one.c_str()); });
     return found;

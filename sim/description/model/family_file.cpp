@@ -35,7 +35,8 @@ class FormulaParser : formula::Parser {
   }
 };
 
-// Puts the fields of `child` over those of `parent`: mappings are merged, null takes a field away.
+// Puts the fields of `child` over those of `parent`: mappings are merged, lists of idle keys joined; null takes a field
+// away.
 Value merged(const Value& parent, const Value& child) {
   if (parent.kind != Value::Kind::mapping || child.kind != Value::Kind::mapping) return child;
   Value out = parent;
@@ -47,6 +48,9 @@ Value merged(const Value& parent, const Value& child) {
       out.fields.push_back(field);
     } else if (field.value.kind == Value::Kind::null) {
       out.fields.erase(known);
+    } else if (field.key == "idle" && field.value.kind == Value::Kind::sequence) {
+      std::vector<Value>& items = known->value.items;
+      items.insert(items.end(), field.value.items.begin(), field.value.items.end());
     } else {
       known->value = merged(known->value, field.value);
     }
