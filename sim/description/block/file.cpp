@@ -179,7 +179,9 @@ DefinitionPointer Library::used_by(const std::shared_ptr<const BlockFile>& file,
   std::shared_ptr<const BlockFile> holder = file;
   const Block* block = file->find(name);
   if (block == nullptr) {
-    const std::filesystem::path path = folder_ / (name + ".yaml");
+    const std::size_t dot = name.find('.');
+    const std::string stem = name.substr(0, dot);
+    const std::filesystem::path path = folder_ / (stem + ".yaml");
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
       std::vector<std::string> known = file->names();
@@ -189,7 +191,11 @@ DefinitionPointer Library::used_by(const std::shared_ptr<const BlockFile>& file,
                              did_you_mean(name, known, "expected a block of this file or " + join_or(built_in)));
     }
     holder = file_of(path);
-    block = &holder->blocks().front();
+    block = dot == std::string::npos ? &holder->blocks().front() : holder->find(name.substr(dot + 1));
+    if (block == nullptr) {
+      file->source().fail_at(at.offset, fmt::format("{} has no block '{}'", holder->name(), name.substr(dot + 1)),
+                             did_you_mean(name.substr(dot + 1), holder->names(), "it has " + join_or(holder->names())));
+    }
   }
   if (std::find(inside.begin(), inside.end(), block) != inside.end()) {
     file->source().fail_at(at.offset, fmt::format("the block '{}' uses itself", name),

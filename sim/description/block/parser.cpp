@@ -472,6 +472,7 @@ class Parser : formula::Parser {
     const Depth depth(*this);
     out.kind = Expression::Kind::use;
     out.name = name("the name of a block");
+    if (accept(".")) out.name += "." + name("the name of a block of that file");
     expect("(", "and what the block reads");
     while (!now().is(")")) {
       if (now().kind == Token::Kind::name && ahead().is("=")) {

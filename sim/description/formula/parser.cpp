@@ -75,6 +75,12 @@ Formula Parser::read_condition() {
   return out;
 }
 
+Formula Parser::read_formula() {
+  Formula out = any();
+  if (now().kind != Token::Kind::end) expected("the end of the formula");
+  return out;
+}
+
 Formula Parser::any() { return joined(Kind::any, &Parser::all); }
 Formula Parser::all() { return joined(Kind::all, &Parser::negation); }
 Formula Parser::sum() { return joined(Kind::sum, &Parser::product); }
@@ -88,12 +94,12 @@ Formula Parser::joined(Kind kind, Formula (Parser::*read)()) {
     const Operation by = operation_of(now(), kind);
     if (by == Operation::none) return out;
     const bool logic = kind >= Kind::all;
-    if (logic) require(Type::truth, out);
+    if (logic && typed()) require(Type::truth, out);
     const Place sign = take().place;
     Formula right = (this->*read)();
     right.by = by;
     right.sign = sign;
-    if (logic) require(Type::truth, right);
+    if (logic && typed()) require(Type::truth, right);
     if (!logic && typed()) require_computable(out, right);
     if (out.kind != kind) out = group(kind, std::move(out));
     out.whole = out.whole && right.whole && by != Operation::divide;
@@ -106,7 +112,7 @@ Formula Parser::negation() {
   if (!accept_word("not")) return comparison();
   const Depth depth(*this);
   Formula of = negation();
-  require(Type::truth, of);
+  if (typed()) require(Type::truth, of);
   Formula out = group(Kind::negation, std::move(of));
   out.place = place;
   return out;
@@ -175,11 +181,11 @@ Formula Parser::item_like(const Formula& left) {
 Formula Parser::with_sign() {
   const Place place = now().place;
   const bool negative = now().is("-");
-  if (!typed() || (!negative && !now().is("+"))) return operand();
+  if ((!typed() && !language_.logic) || (!negative && !now().is("+"))) return operand();
   const Depth depth(*this);
   take();
   Formula of = with_sign();
-  require(Type::number, of);
+  if (typed()) require(Type::number, of);
   // A number with a plus is no literal any more, so that only what is written as 0 is a division by zero when it is
   // read.
   Formula out = negative ? group(Kind::negative, std::move(of)) : group(Kind::sum, std::move(of));
@@ -191,7 +197,7 @@ Formula Parser::operand() {
   const Place place = now().place;
   if (accept("(")) {
     const Depth depth(*this);
-    Formula out = typed() ? any() : sum();
+    Formula out = typed() || language_.logic ? any() : sum();
     if (!accept(")")) expected(language_.closing);
     if (typed()) out.place = place;
     return out;

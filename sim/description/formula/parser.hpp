@@ -11,13 +11,15 @@
 namespace mirfak::formula {
 
 // Rules of a language of formulas. With a vocabulary it is a language of conditions, whose parts have types;
-// without one it is a language of sizes: + - * / and comparisons of numbers, with names of any kind.
+// without one it is a language of sizes: + - * / and comparisons of numbers, with names of any kind; with `logic` also
+// and, or, not, and comparisons within parentheses, which are 1 if they hold and else 0.
 struct Language {
   const Vocabulary* vocabulary = nullptr;
   int max_depth = 0;         // nesting, so that no text exhausts the stack
   std::string_view operand;  // what an operand is, in messages
   std::string_view closing;  // what ends parentheses, in messages
   std::string_view end;      // what is found at the end of the text, in messages
+  bool logic = false;
 };
 
 // Parser of formulas by recursive descent, one function for each level of precedence, and the base of parsers of
@@ -38,6 +40,8 @@ class Parser {
 
   // Reads the whole text as one condition.
   Formula read_condition();
+  // Reads the whole text as one formula of a language with `logic`.
+  Formula read_formula();
 
  protected:
   class Depth {

@@ -134,7 +134,9 @@ OperatorGraph stated_block(const ModelSpec& model, std::size_t index, const Bloc
   if (const auto vocab = sizes.find("vocab"); vocab != sizes.end())
     vocab->second = static_cast<double>(options.vocabulary);
   if (const auto heads = sizes.find("kv_heads"); heads != sizes.end()) {
-    heads->second = std::max(heads->second, static_cast<double>(options.kv_heads));
+    // Layers with fewer keys than the model's other layers keep theirs, unless ranks replicate keys.
+    const bool replicated = !model.sizes.contains("kv_heads") || options.kv_heads > model.kv_heads;
+    if (replicated) heads->second = std::max(heads->second, static_cast<double>(options.kv_heads));
   }
   return block_of(item.definition, std::move(sizes), model.divisions, options);
 }

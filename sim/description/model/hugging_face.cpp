@@ -8,7 +8,9 @@
 #include "model/hugging_face.hpp"
 
 #include "base/text.hpp"
+#include "model/family_config.hpp"
 #include "model/hugging_face_config.hpp"
+#include "model/hugging_face_head.hpp"
 #include "model/hugging_face_mixtures.hpp"
 #include "model/model_reading.hpp"
 
@@ -132,13 +134,13 @@ ModelSpec read_bloom(Config& config) {
   return model;
 }
 
-struct Family {
+struct ClassOfModels {
   const char* model_type;
   const char* architecture;
   ModelSpec (*read)(Config&);
 };
 
-constexpr std::array<Family, 14> kFamilies = {{
+constexpr std::array<ClassOfModels, 14> kFamilies = {{
     {"bloom", "BloomForCausalLM", read_bloom},
     {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
     {"gemma", "GemmaForCausalLM", read_gemma},
@@ -155,7 +157,7 @@ constexpr std::array<Family, 14> kFamilies = {{
     {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
 }};
 
-const Family& find_family(Config& config) {
+const ClassOfModels& find_class(Config& config, const Families& described) {
   const std::optional<Node> model_type = config.find({"model_type"});
   const std::optional<Node> architectures = config.find({"architectures"});
   const Node& stated = model_type ? *model_type : architectures ? *architectures : config.node();
@@ -166,12 +168,15 @@ const Family& find_family(Config& config) {
     const std::vector<Node> items = architectures->as_items();
     if (!items.empty()) word = items.front().as_string();
   }
-  for (const Family& family : kFamilies) {
+  for (const ClassOfModels& family : kFamilies) {
     if (word == (model_type ? family.model_type : family.architecture)) return family;
   }
-  stated.fail(fmt::format("models of the family '{}' cannot be read from a Hugging Face config, only {}", excerpt(word),
-                          join_or(hugging_face_families())),
-              "if its blocks are those of a dense decoder, describe it in mirfak's own format: models/README.md");
+  std::vector<std::string> known = hugging_face_families();
+  const std::vector<std::string> types = described.model_types();
+  known.insert(known.end(), types.begin(), types.end());
+  stated.fail(
+      fmt::format("models of the family '{}' cannot be read from a Hugging Face config", excerpt(word)),
+      did_you_mean(word, known, "models/README.md lists the families that can, and says how another one is described"));
 }
 
 // Reads the attention type of each layer, which newer files state: the window then applies to these layers, whatever
@@ -206,43 +211,10 @@ void read_layer_types(Config& config, ModelSpec& model) {
   model.window = tokens < model.max_sequence ? *window : SlidingWindow{};
 }
 
-std::int64_t labels_of(Config& config) {
-  constexpr std::int64_t kOfClass = 2;  // PretrainedConfig.num_labels
-  const std::optional<Node> stated = config.find({"num_labels"});
-  const std::optional<Node> named = config.find({"id2label"});
-  if (named && !named->value().fields.empty()) return static_cast<std::int64_t>(named->value().fields.size());
-  return stated ? stated->as_integer(1, kMaxVocabulary) : kOfClass;
-}
-
 // Reads the head: the name of the class states which one follows the last layer.
-void read_head(Config& config, const Family& family, ModelSpec& model) {
-  const std::optional<Node> architectures = config.find({"architectures"});
-  if (!architectures) return;
-  const std::vector<Node> classes =
-      architectures->is_scalar() ? std::vector<Node>{*architectures} : architectures->as_items();
-  if (classes.empty()) return;
-  const std::string name = classes.front().as_string();
-  const std::string_view of_language(family.architecture);
-  const auto is = [&](std::string_view end) { return std::string_view(name).ends_with(end); };
-  if (name == of_language || is("ForCausalLM") || is("LMHeadModel")) return;
-  if (is("ForSequenceClassification")) {
-    model.head = {HeadKind::labels_of_sequences, labels_of(config), false};
-  } else if (is("ForTokenClassification")) {
-    model.head = {HeadKind::labels_of_tokens, labels_of(config), true};
-  } else if (is("ForQuestionAnswering")) {
-    model.head = {HeadKind::labels_of_tokens, 2, true};  // start and end of the answer
-  } else if (is("Model") && !is("RewardModel") && !is("HeadsModel")) {
-    model.head.kind = HeadKind::pooled;
-    model.notes.push_back(
-        fmt::format("{}: {} has no language head: a model of embeddings, whose loss compares the vectors of sequences; "
-                    "the products of vectors with each other are left out",
-                    classes.front().where().text(), excerpt(name)));
-  } else {
-    classes.front().fail(fmt::format("the head of the class '{}' is not known", excerpt(name)),
-                         "expected one that ends in ForCausalLM, ForSequenceClassification, ForTokenClassification, "
-                         "ForQuestionAnswering or Model");
-  }
-  model.prediction_layers = 0;  // prediction layers predict tokens
+void read_head(Config& config, const ClassOfModels& family, ModelSpec& model) {
+  model.head = head_of_class(config, config, {family.architecture}, model.notes).head;
+  if (model.head.kind != HeadKind::language) model.prediction_layers = 0;  // prediction layers predict tokens
 }
 
 // Keys of the parts before a language model that is part of a larger model.
@@ -272,9 +244,37 @@ bool is_hugging_face_config(const Document& document) {
   return root.find("model_type") != nullptr || root.find("architectures") != nullptr;
 }
 
-ModelSpec parse_hugging_face(const Document& document) {
+namespace {
+
+// The family that a file describes, and the type among its types; no family: nullptr.
+struct TypeOfFamily {
+  const Family* family = nullptr;
+  std::string type;
+};
+
+TypeOfFamily family_of(const Document& document, const std::filesystem::path& models_folder) {
+  const Families& families = Families::of(models_folder / "families");
+  const Value* const type = document.root().find("model_type");
+  if (type != nullptr && type->kind == Value::Kind::scalar) return {families.find(type->scalar), type->scalar};
+  const Value* const classes = document.root().find("architectures");
+  if (classes == nullptr || classes->items.empty()) return {};
+  for (const auto& family : families.all()) {
+    for (const auto& [name, described] : family->types) {
+      if (described.class_name == classes->items.front().scalar) return {family.get(), name};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ModelSpec parse_hugging_face(const Document& document, const std::filesystem::path& models_folder) {
+  const TypeOfFamily described = family_of(document, models_folder);
+  if (described.family != nullptr) {
+    return read_family_config(document, *described.family, described.type, models_folder);
+  }
   Config config(language_model(document));
-  const Family& family = find_family(config);
+  const ClassOfModels& family = find_class(config, Families::of(models_folder / "families"));
   ModelSpec model = family.read(config);
   read_layer_types(config, model);
   read_head(config, family, model);
@@ -287,7 +287,7 @@ ModelSpec parse_hugging_face(const Document& document) {
 
 std::vector<std::string> hugging_face_families() {
   std::vector<std::string> names;
-  for (const Family& family : kFamilies) names.emplace_back(family.model_type);
+  for (const ClassOfModels& family : kFamilies) names.emplace_back(family.model_type);
   return names;
 }
 

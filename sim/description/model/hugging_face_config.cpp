@@ -49,9 +49,9 @@ ModelSpec read_llama_block(Config& config, const LlamaClass& of) {
   return model;
 }
 
-std::optional<Node> Config::find(Keys keys) {
+std::optional<Node> Config::find(const std::vector<std::string>& keys) {
   std::optional<Node> first;
-  for (const char* key : keys) {
+  for (const std::string& key : keys) {
     asked_.emplace(key);
     const std::optional<Node> found = fields_.find_or_null(key);
     if (first && found && found->value().scalar != first->value().scalar) {
@@ -79,9 +79,18 @@ void Config::read_flagged_window(ModelSpec& model) {
 
 namespace {
 
-// Returns the first of `names` that differs from `key` in one place and by two letters at most; "": none.
+// Returns the length of the word of a key, between underscores, at a letter.
+std::size_t word_length(const std::string& key, std::size_t at) {
+  const std::size_t before = at == 0 ? std::string::npos : key.rfind('_', at - 1);
+  const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+  return std::min(key.find('_', at), key.size()) - begin;
+}
+
+// Returns the first of `names` that differs from `key` in one place and by two letters at most, in a word of more than
+// three letters: "mlp" is another word than "moe", not a misspelling. "": none.
 std::string misspelt(const std::string& key, const std::vector<std::string>& names) {
   constexpr std::size_t kLetters = 2;
+  constexpr std::size_t kShortWord = 3;
   for (const std::string& name : names) {
     const std::size_t shorter = std::min(key.size(), name.size());
     const std::size_t longer = std::max(key.size(), name.size());
@@ -89,6 +98,7 @@ std::string misspelt(const std::string& key, const std::vector<std::string>& nam
     const auto alike = static_cast<std::size_t>(differs.first - key.begin());
     const auto behind = std::mismatch(key.rbegin(), key.rend(), name.rbegin(), name.rend());
     const auto alike_behind = std::min(static_cast<std::size_t>(behind.first - key.rbegin()), shorter - alike);
+    if (std::min(word_length(key, alike), word_length(name, alike)) <= kShortWord) continue;
     if (longer - alike - alike_behind <= kLetters && shorter > 2 * kLetters) return name;
   }
   return {};

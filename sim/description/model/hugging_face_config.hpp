@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mirfak {
 
@@ -23,7 +24,14 @@ class Config {
 
   // Returns the value of the first key that is stated. Throws Error(input) if two of the keys are stated with different
   // values.
-  std::optional<Node> find(Keys keys);
+  std::optional<Node> find(Keys keys) { return find(std::vector<std::string>(keys.begin(), keys.end())); }
+  std::optional<Node> find(const std::vector<std::string>& keys);
+
+  // True if the file states the key with a value other than null.
+  bool states(const char* key) const {
+    const Value* value = node().value().find(key);
+    return value != nullptr && value->kind != Value::Kind::null;
+  }
 
   // Reads the sliding window of Qwen's classes: it applies only if use_sliding_window is set, in the layers from
   // max_window_layers on.
@@ -77,9 +85,13 @@ class Config {
     if ((found ? found->as_bool() : fallback) != expected) (found ? *found : node()).fail(why, unsupported);
   }
 
-  void ignore(const char* key) {
+  void ignore(const std::string& key) {
     asked_.emplace(key);
     fields_.ignore(key);
+  }
+  // Ignores every key that was asked for in `other`, another reading of the same mapping.
+  void ignore_like(const Config& other) {
+    for (const std::string& key : other.asked_) ignore(key);
   }
 
   // Handles the keys that no reader has asked for. Transformers' class of a family reads only its own keys, and so does

@@ -99,9 +99,17 @@ class SequenceReader {
         read_size(item, one.name, *stated);
       }
     }
-    if (const std::optional<Node> stated = in.find("sequence")) {
-      written += " sequence=" + stated->as_string();
-      read_size(item, "sequence", *stated);
+    // Sizes that the block hands on to blocks that it uses, and the length of its sequences.
+    std::vector<std::string> handed_on = plain->sizes;
+    std::erase(handed_on, "batch");
+    handed_on.emplace_back("sequence");
+    for (const std::string& name : handed_on) {
+      const bool taken = std::any_of(item.formulas.begin(), item.formulas.end(),
+                                     [&](const block::NamedSize& known) { return known.name == name; });
+      const std::optional<Node> stated = taken ? std::nullopt : in.find(name);
+      if (!stated) continue;
+      written += fmt::format(" {}={}", name, stated->as_string());
+      read_size(item, name, *stated);
     }
     in.finish();
     item.definition = given.empty() ? plain : library_.find(item.name, use.where(), given);

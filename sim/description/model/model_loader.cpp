@@ -195,8 +195,8 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 
 ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder) {
   if (!is_hugging_face_config(document)) return parse_own_format(Node(document), document.name(), models_folder);
-  ModelSpec model = parse_hugging_face(document);
-  model.transformer = transformer_blocks(models_folder / "blocks", Node(document).where());
+  ModelSpec model = parse_hugging_face(document, models_folder);
+  if (model.blocks.empty()) model.transformer = transformer_blocks(models_folder / "blocks", Node(document).where());
   return model;
 }
 
