@@ -104,3 +104,66 @@ TEST_CASE("tables that are none are refused with their place, and leave nothing 
   CHECK(run({"validate", kRuns, "--line", "1000"}).status == 2);
   CHECK(run({"validate"}).status == 2);
 }
+
+TEST_CASE("a log with the script that started it is one command from its time to the prediction") {
+  const std::string log = "scenarios/launch/pretrain_llama3_8b.log";
+  const std::string script = "scenarios/launch/pretrain_llama3_8b.sh";
+  const Finished finished = run({"validate", log, "--with", script, "--format", "json"});
+  REQUIRE(finished.status == 0);
+  const json result = json::parse(finished.out);
+  CHECK(result.at("measured").at("used") == 9);
+  CHECK(result.at("measured").at("warm_up") == 1);
+  const double measured = result.at("measured").at("seconds");
+  CHECK(measured > 8.88);
+  CHECK(measured < 8.97);
+  const json simulated = json::parse(run({"simulate", script, "--format", "json"}).out);
+  CHECK(result.at("predicted_s") == simulated.at("iteration_time_s"));
+  CHECK(result.at("in_range") == (measured <= result.at("predicted_high_s").get<double>()));
+  CHECK(result.at("notes").empty());
+  const Finished text = run({"validate", log, "--with", script});
+  CHECK(text.out.find("slower than it should be") != std::string::npos);
+  CHECK(text.out.find("Where the time of a GPU goes") != std::string::npos);
+}
+
+TEST_CASE("what a log leaves open is asked for by name, and its row is one that validate takes") {
+  const std::string log = "scenarios/launch/pretrain_llama3_8b.log";
+  const Finished alone = run({"validate", log});
+  CHECK(alone.status == 2);
+  for (const char* key : {"model", "training.precision", "strategy.tensor", "strategy.micro_batch", "--nodes"}) {
+    CAPTURE(key);
+    CHECK(alone.err.find(key) != std::string::npos);
+  }
+  const ScratchFolder folder;
+  const std::string table = (folder.path() / "runs.csv").string();
+  const std::string scenario = (folder.path() / "run.yaml").string();
+  const Finished written =
+      run({"import", log, "--with", "scenarios/launch/pretrain_llama3_8b.sh", "--out", scenario, "--runs", table});
+  REQUIRE(written.status == 0);
+  const json rows = json::parse(run({"validate", table, "--format", "json"}).out).at("rows");
+  REQUIRE(rows.size() == 1);
+  const json compared =
+      json::parse(run({"validate", log, "--with", "scenarios/launch/pretrain_llama3_8b.sh", "--format", "json"}).out);
+  CHECK(rows[0].at("predicted") == compared.at("predicted_s"));
+  CHECK(rows[0].at("measured").get<double>() == doctest::Approx(compared.at("measured").at("seconds").get<double>()));
+  CHECK(run({"import", log, "--runs", table}).status == 2);
+  CHECK(run({"validate", kRuns, "--with", scenario}).status == 2);
+  CHECK(run({"validate", log, "--with", scenario, "--line", "2"}).status == 2);
+}
+
+TEST_CASE("what of a log contradicts the scenario counts, and both places are told") {
+  const ScratchFolder folder;
+  folder.write("run.yaml",
+               "model: llama3-8b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 256}\n"
+               "strategy: {tensor: 2, micro_batch: 1, sequence_parallel: true, zero: 1}\n");
+  folder.write(
+      "train.log",
+      "***** Running training *****\n  Total train batch size (w. parallel, distributed & accumulation) = 128\n"
+      "{'train_runtime': 50.0, 'train_steps_per_second': 0.2, 'epoch': 1.0}\n");
+  const std::string log = (folder.path() / "train.log").string();
+  const Finished finished = run({"validate", log, "--with", (folder.path() / "run.yaml").string()});
+  REQUIRE(finished.status == 0);
+  CHECK(finished.out.find("train.log:2:") != std::string::npos);
+  CHECK(finished.out.find("training.global_batch is 128 by the log, which counts, and 256 at") != std::string::npos);
+  CHECK(finished.out.find("run.yaml:3:") != std::string::npos);
+  CHECK(finished.out.find("128 sequences") != std::string::npos);
+}

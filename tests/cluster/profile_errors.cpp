@@ -155,7 +155,61 @@ TEST_CASE("a node type may be another but for its hosts, whose work takes so man
                      "  communication: [1, ours]\n  host: [2, ours]\n  deviations: [0.1, 0.1, 0.1]\n"
                      "  correlations: [0, 0, 0]\n  run_deviation: 0.1\n") == TimeFactors{1, 1, 3});
   CHECK(contains(failure_of([&] { factors_with("host_factor: [0, ours]\n"); }), "expected a number from 0.1 to 10"));
-  CHECK(contains(failure_of([&] { factors_with(""); }), "'correction' is missing"));
+  CHECK(contains(failure_of([&] { factors_with(""); }), "no figure of this file has this source"));
+}
+
+TEST_CASE("a GPU of one's own is like a known one but for the figures that it states, each with its origin") {
+  const ScratchCatalog scratch;
+  scratch.write("gpus/b400.yaml",
+                "like: b300\nmemory_bytes: 400e9\ntdp_w: [1400, leaflet]\npeak_flops: {bf16: 3e15, fp16: 3e15}\n"
+                "sources: {leaflet: the vendor's leaflet}\n");
+  const GpuSpec b300 = scratch.catalog().gpu("b300");
+  const GpuSpec b400 = scratch.catalog().gpu("b400");
+  CHECK(b400.name == "b400");
+  CHECK(b400.title == "b400, like " + b300.title);
+  CHECK(b400.memory_bytes.value == 400e9);
+  CHECK(contains(b400.memory_bytes.source, "stated in "));
+  CHECK(contains(b400.memory_bytes.source, "b400.yaml"));
+  CHECK(b400.tdp_w.source == "the vendor's leaflet");
+  CHECK(b400.memory_bandwidth.value == b300.memory_bandwidth.value);
+  CHECK(b400.memory_bandwidth.source == "as b300: " + b300.memory_bandwidth.source);
+  CHECK(b400.like == b300.like);  // both borrow the same measured table
+
+  scratch.write("gpus/h150.yaml", "like: h100\nmemory_bytes: 100e9\n");
+  CHECK(scratch.catalog().gpu("h150").like == "h100");  // products borrow the H100's measured table
+  const auto failure_with = [&](const std::string& text) {
+    scratch.write("gpus/h150.yaml", text);
+    return failure_of([&] { scratch.catalog().gpu("h150"); });
+  };
+  CHECK(contains(failure_with("like: h10\n"), "like: unknown GPU 'h10'"));
+  CHECK(contains(failure_with("like: b400\n"), "b400 is like another profile itself"));
+  CHECK(contains(failure_with("like: h100\ncolour: red\n"), "colour: unknown key"));
+  CHECK(contains(failure_with("like: h100\nmemory_bytes: 1\n"), "expected a number from 1e+09"));
+  CHECK(contains(failure_with("like: h100\nsources: {leaflet: x}\n"), "no figure of this file has this source"));
+}
+
+TEST_CASE("a node of one's own is like a known one, with GPUs of one's own") {
+  const ScratchCatalog scratch;
+  scratch.write("gpus/b400.yaml", "like: b300\nmemory_bytes: 400e9\n");
+  scratch.write("nodes/hgx-b400.yaml", "like: hgx-b300\ngpu: b400\nhost_power_w: 3000\n");
+  const NodeHardware node = scratch.catalog().node("hgx-b400");
+  const NodeHardware known = scratch.catalog().node("hgx-b300");
+  CHECK(node.gpu.memory_bytes.value == 400e9);
+  CHECK(node.spec.gpus == known.spec.gpus);
+  CHECK(node.network == known.network);
+  CHECK(node.spec.host_power_w.value == 3000);
+}
+
+TEST_CASE("all keys that a profile lacks are named at once") {
+  const ScratchCatalog scratch;
+  scratch.write("gpus/own.yaml", "title: own\nsources: {mine: measured}\ntdp_w: [700, mine]\n");
+  const std::string failure = failure_of([&] { scratch.catalog().gpu("own"); });
+  for (const char* key : {"'architecture'", "'peak_flops'", "'memory_bytes'", "'kernel_launch_s'", "'gemm'"}) {
+    CAPTURE(key);
+    CHECK(contains(failure, key));
+  }
+  CHECK_FALSE(contains(failure, "'tdp_w'"));
+  CHECK(contains(failure, "like: NAME"));
 }
 
 TEST_CASE("a profile may be given by its path, relative to the file that names it") {

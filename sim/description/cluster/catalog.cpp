@@ -2,6 +2,7 @@
 
 #include "base/remembered.hpp"
 #include "base/text.hpp"
+#include "cluster/profile_overlay.hpp"
 #include "cluster/profiles.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,27 @@ constexpr std::array<std::string_view, 4> kFolders = {"gpus", "links", "nodes", 
 constexpr std::array<std::string_view, 4> kNouns = {"GPU", "link", "node type", "price list"};
 
 std::string_view folder_of(ProfileKind kind) { return kFolders[static_cast<std::size_t>(kind)]; }
+
+// Returns a GPU as another one is like it: products are as fast as on that GPU, whose measured table is borrowed, so
+// that predictions note it.
+Document without_table(const Document& gpu, const Value& like) {
+  Value root = gpu.root();
+  if (root.find("gemm") == nullptr) return gpu;
+  std::erase_if(root.fields, [](const Value::Field& field) { return field.key == "gemm"; });
+  root.fields.push_back({"gemm_like", like});
+  return gpu.with_root(std::move(root));
+}
+
+// Returns a profile, completed by the one that it is like.
+Document completed(const Catalog& catalog, ProfileKind kind, const std::filesystem::path& path) {
+  Document own = Document::from_file(path);
+  const Value* like = own.root().find("like");
+  if (like == nullptr) return own;
+  const Document other = Document::from_file(catalog.path_of(kind, Node(own, *like, "like")));
+  const bool own_table = own.root().find("gemm") != nullptr || own.root().find("gemm_like") != nullptr;
+  const bool borrows = kind == ProfileKind::gpu && !own_table;
+  return completed_profile(own, borrows ? without_table(other, *like) : other);
+}
 
 }  // namespace
 
@@ -66,7 +88,7 @@ std::vector<std::string> Catalog::names(ProfileKind kind) const {
 GpuSpec Catalog::gpu(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::gpu, reference);
   return memory_->gpus.get(path.string(), [&] {
-    ProfileFile file(path);
+    ProfileFile file(completed(*this, ProfileKind::gpu, path));
     return read_gpu_profile(file, [&](const Node& name) {
       // One step only: the other GPU must have a table of its own, so the names cannot form a circle.
       ProfileFile other(path_of(ProfileKind::gpu, name));
@@ -80,7 +102,7 @@ GpuSpec Catalog::gpu(const FileReference& reference) const {
 LinkSpec Catalog::link(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::link, reference);
   return memory_->links.get(path.string(), [&] {
-    ProfileFile file(path);
+    ProfileFile file(completed(*this, ProfileKind::link, path));
     return read_link_profile(file);
   });
 }
@@ -106,6 +128,11 @@ NodeHardware Catalog::read_node(ProfileFile& file) const {
 NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
+    const Document own = Document::from_file(path);
+    if (own.root().find("correction") == nullptr) {
+      ProfileFile whole(completed(*this, ProfileKind::node, path));
+      return read_node(whole);
+    }
     ProfileFile file(path);
     const std::optional<Node> like = file.root().find("like");
     if (!like) return read_node(file);
@@ -115,8 +142,8 @@ NodeHardware Catalog::node(const FileReference& reference) const {
     NodeHardware out = read_node(other);
     out.spec.name = file.name();
     out.spec.title = file.title();
-    const bool other_host = read_host_factor(file, out.spec);
-    if (!other_host || file.root().has("correction")) out.spec.correction = read_correction(file);
+    read_host_factor(file, out.spec);
+    out.spec.correction = read_correction(file);
     file.finish();
     return out;
   });

@@ -168,6 +168,9 @@ void check_order(const Node& node, const Figure& low, const Figure& high, const 
 }  // namespace
 
 GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const Node& name)>& gemm_like) {
+  file.require_all({"title", "architecture", "multiprocessors", "peak_flops", "memory_bytes", "memory_bandwidth",
+                    "memory_bandwidth_efficiency", "l2_bytes", "tdp_w", "idle_w", "blocked_w", "clock_peak_hz",
+                    "clock_max_hz", "clock_min_hz", "clock_step_hz", "kernel_launch_s", "gemm|gemm_like"});
   GpuSpec gpu;
   gpu.name = file.name();
   gpu.title = file.title();

@@ -19,6 +19,8 @@ bool read_host_factor(ProfileFile& file, NodeSpec& node) {
 }
 
 NodeProfile read_node_profile(ProfileFile& file) {
+  file.require_all({"title", "gpu", "scale_up", "host_link", "network", "gpus", "ports", "host_memory_bytes",
+                    "host_power_w", "wiring"});
   Mapping& root = file.root();
   NodeProfile profile{
       {}, root.require("gpu"), root.require("scale_up"), root.require("host_link"), root.require("network")};

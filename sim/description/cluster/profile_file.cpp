@@ -3,13 +3,17 @@
 #include "base/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
 
-ProfileFile::ProfileFile(const std::filesystem::path& path)
-    : document_(Document::from_file(path)), root_(Node(document_)) {
+ProfileFile::ProfileFile(const std::filesystem::path& path) : ProfileFile(Document::from_file(path)) {}
+
+ProfileFile::ProfileFile(Document document) : document_(std::move(document)), root_(Node(document_)) {
   Mapping sources(root_.require("sources"));
   for (const std::string& key : sources.keys()) {
     const Node text = sources.require(key);
@@ -24,6 +28,22 @@ std::string ProfileFile::title() {
   const Node node = root_.require("title");
   if (node.as_string().empty()) node.fail("expected a title, found nothing");
   return node.as_string();
+}
+
+void ProfileFile::require_all(const std::vector<std::string_view>& keys) const {
+  std::vector<std::string> missing;
+  for (const std::string_view key : keys) {
+    bool found = false;
+    for (std::size_t begin = 0; begin <= key.size() && !found;) {
+      const std::size_t end = std::min(key.find('|', begin), key.size());
+      found = root_.has(key.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    if (!found) missing.push_back(fmt::format("'{}'", key.substr(0, key.find('|'))));
+  }
+  if (missing.size() < 2) return;  // a single one is missed, with a suggestion, where it is read
+  root_.node().fail(fmt::format("the keys {} are missing", fmt::join(missing, ", ")),
+                    "state them, or `like: NAME` for those of a known one");
 }
 
 Figure ProfileFile::figure(Mapping& mapping, std::string_view key, double minimum, double maximum) {

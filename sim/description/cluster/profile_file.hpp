@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace mirfak {
 
@@ -15,12 +17,17 @@ namespace mirfak {
 class ProfileFile {
  public:
   explicit ProfileFile(const std::filesystem::path& path);
+  explicit ProfileFile(Document document);
   ProfileFile(const ProfileFile&) = delete;
   ProfileFile& operator=(const ProfileFile&) = delete;
 
   Mapping& root() { return root_; }
   std::string name() const;  // file name without folder and extension
   std::string title();       // value of the key `title`, not empty
+
+  // Error(input) with all of these keys that the file lacks; of keys with bars between them one is
+  // enough ("gemm|gemm_like").
+  void require_all(const std::vector<std::string_view>& keys) const;
 
   // Reads a figure from `minimum` to `maximum`. The ranges are wide: they catch a wrong unit, not a wrong value.
   Figure figure(Mapping& mapping, std::string_view key, double minimum, double maximum);

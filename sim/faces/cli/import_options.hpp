@@ -2,6 +2,7 @@
 
 #include "cli/options.hpp"
 #include "import/imported_files.hpp"
+#include "import/measured_steps.hpp"
 
 #include <string>
 #include <vector>
@@ -19,6 +20,21 @@ struct ImportOptions : ImportWishes {
 // first setting that mirfak does not describe: the simulated training would be another one.
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources);
+
+// Adds options of commands that take logs: --with and --run.
+void add_log_options(CommandSyntax& syntax, std::string& with, int& run);
+
+// The measured run of a log, and the scenario that ran.
+struct LoggedJob {
+  LoggedRun run;
+  Document scenario;
+  MeasuredSteps measured;
+  std::vector<std::string> notes;  // on the log, and on what contradicts `with`
+};
+// Reads the log `paths.front()`. What the log does not state comes from `with`, a scenario or a file that starts
+// trainings; "": from `options` alone. Error(input) if something is still missing.
+LoggedJob logged_job(const std::vector<std::string>& paths, const ImportOptions& options, const std::string& with,
+                     const ScenarioSources& sources);
 
 // True if a file is one of a training program. A file that begins as a scenario does is never one.
 bool is_import_file(const std::string& path);

@@ -4,10 +4,14 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "comparison/log_comparison.hpp"
+#include "import/training_log.hpp"
 #include "page/page_data.hpp"
 #include "recording/recording_files.hpp"
+#include "scenario/idle_keys.hpp"
 #include "strategy/framework_catalog.hpp"
 #include "trace/recording_comparison_report.hpp"
 #include "trace/trace_comparison_report.hpp"
@@ -25,6 +29,7 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <utility>
 
 namespace mirfak {
 
@@ -43,6 +48,8 @@ struct ValidateOptions {
   int worst = 0;
   int line = 0;
   std::string map;
+  ImportOptions import;
+  std::string with;
   std::string data;
 };
 
@@ -60,11 +67,12 @@ bool is_page(const std::filesystem::path& report) { return report.extension() ==
 
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
-      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE [OPTION]...",
+      "mirfak validate RUNS.csv... | TRAIN.log --with FILE | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
       "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
       "`mirfak list words` prints the words, and NAME.map.yaml next to NAME.csv adds more.\n"
+      "The log of one run, with the script or scenario that it was started with, is set beside its prediction.\n"
       "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
       "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ. A trace of "
       "PyTorch's\n"
@@ -94,6 +102,8 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       "print only how the row at this line is read, and its scenario");
   syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
                   "read the tables by this mapping file before the common vocabulary");
+  add_log_options(syntax, options.with, options.import.run);
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and validate/published/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
     if (options.report.empty() || is_page(options.report)) return;
@@ -229,15 +239,58 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
           {}};
 }
 
+bool is_log(const std::string& file, const DataFolders& folders) {
+  const std::filesystem::path path = file;
+  if (path.extension() == ".csv" || !std::filesystem::is_regular_file(path)) return false;
+  return is_training_log(read_import_file(file), folders.hardware);
+}
+
+// Refuses options that mean nothing for a log.
+void check_log_options(const ValidateOptions& options) {
+  const std::pair<bool, const char*> others[] = {
+      {!options.out.empty(), "--out"},       {!options.report.empty(), "--report"},
+      {!options.ranges.empty(), "--ranges"}, {!options.first_contacts.empty(), "--first-contact"},
+      {options.line > 0, "--line"},          {!options.map.empty(), "--map"}};
+  for (const auto& [given, name] : others) {
+    if (given)
+      fail_input({}, fmt::format("{} is of tables of runs, and {} is a log", name, options.files.front()),
+                 "make a row of the log: mirfak import LOG --with FILE --out RUN.yaml --runs RUNS.csv");
+  }
+}
+
+// Compares the measured time of a log with its prediction.
+CommandOutput compare_log(const ValidateOptions& options, OutputFormat format, const Surroundings& surroundings) {
+  check_log_options(options);
+  const ScenarioSources sources(data_folders(options.data));
+  LoggedJob job = logged_job(options.files, options.import, options.with, sources);
+  Scenario scenario = parse_scenario(job.scenario, sources);
+  Simulation simulation = simulate(scenario.job);
+  std::vector<std::string> notes = notes_on_keys(scenario, sources, simulation.result);
+  const LogComparison comparison{options.files.front(), job.run.program,      job.measured,    std::move(scenario),
+                                 std::move(simulation), std::move(job.notes), std::move(notes)};
+  if (format == OutputFormat::json)
+    return {printed_json(log_comparison_json(comparison, surroundings.seconds_so_far())), {}};
+  return {log_comparison_text(comparison), {}};
+}
+
+void refuse_options_of_logs(const ValidateOptions& options) {
+  if (options.with.empty() && options.import.run == 0 && !options.import.given()) return;
+  fail_input({}, "--with, --run and options of launch files are of a log, and the files are none",
+             "leave them out, or give a log");
+}
+
 }  // namespace
 
-CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings) {
   ValidateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
   if (options.worst < 0) fail_input({}, fmt::format("--worst: expected 0 or more, found {}", options.worst));
   if (std::any_of(options.files.begin(), options.files.end(), is_trace)) return compare(options, format);
   const DataFolders folders = data_folders(options.data);
+  if (!options.files.empty() && is_log(options.files.front(), folders))
+    return compare_log(options, format, surroundings);
+  refuse_options_of_logs(options);
 
   const RunMappings mappings = RunMappings::from_folder(mapping_folder(options.data));
   check_tiers("--tiers", options.tiers, mappings.vocabulary());

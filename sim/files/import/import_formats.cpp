@@ -16,7 +16,8 @@ std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
-                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kGptNeox};
+                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kGptNeox,
+                                     kTrainingLog};
   return formats;
 }
 

@@ -25,6 +25,7 @@ struct ImportContext {
   std::map<std::string, std::string> environment = {};  // --env: variables that files leave to the environment
   std::vector<std::string> parameters = {};             // a script's parameters: the words after --
   std::optional<std::int64_t> gpus = {};                // total GPUs, if --nodes states them
+  std::optional<int> run = {};                          // index of the run to read, from 1, in a log of several
   std::optional<int> launch = {};  // index of the training to read, from 1, in a script that starts several
 };
 
@@ -57,6 +58,7 @@ extern const ImportFormat kConfigCommand;
 extern const ImportFormat kLlamaFactory;
 extern const ImportFormat kAxolotl;
 extern const ImportFormat kGptNeox;
+extern const ImportFormat kTrainingLog;  // recognised by the lines that logs.yaml describes: log_import.hpp
 
 // Returns all formats.
 std::span<const ImportFormat> import_formats();

@@ -7,25 +7,43 @@
 
 namespace mirfak {
 
-ImportedJob import_files(std::span<const std::string> paths, const ImportWishes& wishes,
-                         const ScenarioSources& sources) {
+namespace {
+
+std::vector<ImportFile> files_at(std::span<const std::string> paths) {
   if (paths.empty()) fail_input({}, "no files", "give the file that the training is started with");
-  std::vector<ImportFile> files;
-  for (const std::string& path : paths) files.push_back(read_import_file(path));
-  ImportRequest request;
-  request.format = wishes.format;
-  for (const std::string& path : wishes.cluster) request.cluster.push_back(read_import_file(path));
-  for (const std::string& node : wishes.nodes) request.nodes.push_back(node_choice(node));
-  ImportContext context{sources};
+  std::vector<ImportFile> out;
+  for (const std::string& path : paths) out.push_back(read_import_file(path));
+  return out;
+}
+
+ImportContext context_of(const ImportWishes& wishes, const ScenarioSources& sources) {
+  ImportContext out{sources};
   for (const std::string& variable : wishes.environment) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0)
       fail_input({"--env " + excerpt(variable), 0, 0}, "expected NAME=VALUE", "for example --env TP=4");
-    context.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+    out.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
-  context.parameters = wishes.parameters;
-  if (wishes.launch != 0) context.launch = wishes.launch;
-  return import_job(files, request, std::move(context));
+  out.parameters = wishes.parameters;
+  if (wishes.launch != 0) out.launch = wishes.launch;
+  if (wishes.run != 0) out.run = wishes.run;
+  return out;
+}
+
+}  // namespace
+
+ImportedJob import_files(std::span<const std::string> paths, const ImportWishes& wishes,
+                         const ScenarioSources& sources) {
+  const std::vector<ImportFile> files = files_at(paths);
+  ImportRequest request;
+  request.format = wishes.format;
+  for (const std::string& path : wishes.cluster) request.cluster.push_back(read_import_file(path));
+  for (const std::string& node : wishes.nodes) request.nodes.push_back(node_choice(node));
+  return import_job(files, request, context_of(wishes, sources));
+}
+
+LoggedRun logged_run(std::span<const std::string> paths, const ImportWishes& wishes, const ScenarioSources& sources) {
+  return read_logged_run(files_at(paths), context_of(wishes, sources));
 }
 
 }  // namespace mirfak

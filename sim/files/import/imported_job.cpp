@@ -1,10 +1,11 @@
 #include "import/imported_job.hpp"
 
-#include "base/document_text.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "import/cluster_choice.hpp"
 #include "import/number_words.hpp"
 #include "import/program_identity.hpp"
+#include "import/training_log.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,9 @@ namespace mirfak {
 
 namespace {
 
-const ImportFormat& chosen_format(const ImportFile& file, const std::string& name) {
+constexpr InputKind kTrainingFile = {"a file of a training program", 256 * kMebibyte, true};  // logs are long
+
+const ImportFormat& chosen_format(const ImportFile& file, const std::string& name, const ScenarioSources& sources) {
   std::vector<std::string> names;
   for (const ImportFormat& format : import_formats()) {
     if (format.name == name) return format;
@@ -29,11 +32,19 @@ const ImportFormat& chosen_format(const ImportFile& file, const std::string& nam
   if (!name.empty())
     fail_input({"--from", 0, 0}, fmt::format("unknown format '{}'", excerpt(name)),
                did_you_mean(name, names, "expected " + join_or(names)));
+  if (is_training_log(file, sources.folders.hardware)) return kTrainingLog;
+  if (file.text.size() > kDocumentFile.most_bytes) {
+    fail_input({file.name, 0, 0},
+               fmt::format("{} is larger than {} MiB", kDocumentFile.noun, kDocumentFile.most_bytes / kMebibyte),
+               "check that it is the file that is meant");
+  }
+  refuse_foreign_settings(file, sources);
   const ImportFormat* found = format_of(file);
   if (found != nullptr) return *found;
   fail_input(
       {file.name, 0, 0}, "none of the files that mirfak reads",
-      "expected a launch script, a list of arguments or a configuration of a training program; --from says which: " +
+      "expected a launch script, a list of arguments, a configuration or a log of a training program; --from says "
+      "which: " +
           join_or(names));
 }
 
@@ -313,7 +324,7 @@ bool is_scenario_file(const ImportFile& file) {
   });
 }
 
-ImportFile read_import_file(const std::string& path) { return {path, document_text(path)}; }
+ImportFile read_import_file(const std::string& path) { return {path, read_input_file(path, kTrainingFile)}; }
 
 ImportedJob import_job(std::span<const ImportFile> all_files, const ImportRequest& request, ImportContext context) {
   ImportRequest wanted = request;
@@ -328,8 +339,7 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
     for (const auto& [name, value] : cluster->facts.environment) context.environment.emplace(name, value);
   }
   const std::string named = cluster_name(wanted.format) ? "" : wanted.format;
-  if (named.empty()) refuse_foreign_settings(first, context.sources);
-  const ImportFormat& format = chosen_format(first, named);
+  const ImportFormat& format = chosen_format(first, named, context.sources);
   ImportDraft draft = cluster ? read_on_cluster(files, format, wanted, context, *cluster) : format.read(files, context);
   if (wanted.nodes.empty()) check_layout(draft, file);
   if (!cluster) place(draft, wanted, context, file);
