@@ -34,11 +34,11 @@ struct Writer {
 // Inputs are read in no case here: they may hold anything.
 const std::vector<Writer> kWriters = {
     {{"simulate"},
-     {" s.yaml", "--cluster c.txt"},
-     {"--trace", "--timeline", "--links", "--memory-snapshot", "--report"}},
+     {" s.yaml", "--cluster c.txt", "--emit-into e.sh"},
+     {"--trace", "--timeline", "--links", "--memory-snapshot", "--report", "--out"}},
     {{"train"}, {" s.yaml", "--cluster c.txt"}, {"--trace", "--report"}},
     {{"compare"}, {" options.yaml"}, {"--report"}},
-    {{"search"}, {" s.yaml", "--cluster c.txt"}, {"--out", "--report"}},
+    {{"search"}, {" s.yaml", "--cluster c.txt", "--emit-into e.sh"}, {"--out", "--report"}},
     {{"import"}, {" launch.sh", "--cluster c.txt", "--with s.yaml"}, {"--out", "--runs"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv", "--cluster c.txt"},

@@ -24,6 +24,7 @@ struct CommandOutput {
   std::string text;       // to standard output
   std::string complaint;  // to standard error; empty: none
   int status = 0;
+  std::string remarks = {};  // to standard error, beside a text that is not for reading alone; empty: none
 };
 
 // Properties of the process that a command may use.

@@ -100,6 +100,10 @@ int print(CommandOutput output, bool colour) {
   const bool written = std::fwrite(output.text.data(), 1, output.text.size(), stdout) == output.text.size();
   const bool flushed = std::fflush(stdout) == 0;
   const int reason = errno;
+  if (!output.remarks.empty()) {
+    const std::string remarks = visible_text(std::move(output.remarks));
+    std::fwrite(remarks.data(), 1, remarks.size(), stderr);
+  }
   if (!output.complaint.empty()) complain(output.complaint, output.status);
   if (written && flushed) return output.status;
   if (reason == EPIPE) return output.status;  // the reader has seen enough

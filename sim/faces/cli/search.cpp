@@ -97,9 +97,9 @@ CommandSyntax syntax_for(SearchOptions& options) {
       "Alpa without intra-operator parallelism: one GPU for each stage");
   add("show-space", po::bool_switch(&options.show_space),
       "print the scenario with every limit of the search, then exit");
-  options.emit.add_to(syntax, "the best strategy");
+  options.emit.add_to(syntax);
   syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml",
-                  "write the best strategy as a scenario to simulate");
+                  "write the best strategy as a scenario, or the script");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page with all strategies, a plot and their scenarios");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
@@ -169,8 +169,10 @@ SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& opti
   return search_and_simulate(scenario, options.jobs, show, stop);
 }
 
-std::string emitted_best(const SearchScenario& scenario, const Job& best, const SearchOptions& options) {
-  return emitted(best, options.emit, ScenarioSources(data_folders(options.data)), scenario.document, scenario.notes);
+// Writes the best strategy for a training program; --out is the changed script, where there is one.
+void emit_best(const SearchScenario& scenario, const Job& best, const SearchOptions& options, CommandOutput& output) {
+  const EmitSource source{scenario.document, options.import, options.emit.into.empty() ? "" : options.out};
+  emit(best, options.emit, ScenarioSources(data_folders(options.data)), source, scenario.notes, output);
 }
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
@@ -223,9 +225,9 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
     report.notes.insert(report.notes.end(), asserted.notes.begin(), asserted.notes.end());
   }
-  output.text =
-      how.emits() ? emitted_best(scenario, *best, how.options) : printed(report, how.format, how.surroundings);
-  if (!how.options.out.empty()) write_best(how.options.out, scenario, *best);
+  if (how.emits()) emit_best(scenario, *best, how.options, output);
+  if (!how.emits()) output.text = printed(report, how.format, how.surroundings);
+  if (!how.options.out.empty() && how.options.emit.into.empty()) write_best(how.options.out, scenario, *best);
   complain_of_assertions(asserted, output);
   note_interruption(output);
   return output;
@@ -287,6 +289,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   check(options, format);
   const DataFolders folders = data_folders(options.data);
   const ScenarioSources sources(folders);
+  options.emit.complete(options.scenario, options.import, sources);
   SearchScenario scenario = parse_search(searched_document(options, sources), folders);
   keep_to_programs(scenario, options, folders);
   if (options.show_space) return {scenario.resolved, {}};

@@ -54,6 +54,7 @@ struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
   ImportOptions import;
+  std::string out;
   std::string format;
   std::string detail;
   bool unfolded = false;
@@ -114,7 +115,8 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("sensitivity", po::bool_switch(&options.sensitivity), "print the gain from more of each resource");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
       "factor of --sensitivity; default 1.1");
-  options.emit.add_to(syntax, "the job");
+  options.emit.add_to(syntax);
+  syntax.add_file(FileRole::output, "out", options.out, "FILE.sh", "with --emit-into: write the script here");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
@@ -309,6 +311,9 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const std::optional<double> factor = factor_of(options);
   check_chakra_options(options.chakra, options.chakra_ranks);
   const ScenarioSources sources(data_folders(options.data));
+  options.emit.complete(options.scenario, options.import, sources);
+  if (!options.out.empty() && options.emit.into.empty())
+    fail_input({}, "--out is for the script that --emit-into changes", "say --emit-into SCRIPT, or leave it out");
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (names_capture(document)) {
     return simulate_capture(document, options_of_capture(options, format, sampling, factor), sources, surroundings);
@@ -357,7 +362,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     case OutputFormat::text:
       output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
   }
-  if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources, document);
+  if (options.emit.given())
+    emit(scenario.job, options.emit, sources, {document, options.import, options.out}, {}, output);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
   complain_of_memory(scenario.job, simulation.result, output);

@@ -50,15 +50,34 @@ struct TextCursor {
   }
 };
 
-void read_quoted(TextCursor& in, std::string& word) {
+// Moves the next byte of a text to the end of a word.
+void take_byte(TextCursor& in, ArgumentWord& word) {
+  add_part(word.parts, in.where);
+  word.text += in.next();
+}
+
+void read_quoted(TextCursor& in, ArgumentWord& word) {
   const Location begin = in.where;
   const char quote = in.next();
-  while (!in.ended() && in.peek() != quote) word += in.next();
+  while (!in.ended() && in.peek() != quote) take_byte(in, word);
   if (in.ended()) fail_input(begin, "an open quote", "close it");
   in.next();
 }
 
 }  // namespace
+
+void add_part(std::vector<WrittenPart>& parts, const Location& where) {
+  if (!parts.empty()) {
+    WrittenPart& last = parts.back();
+    const bool next = last.where.known() && last.where.file == where.file && last.where.line == where.line &&
+                      last.where.column + static_cast<int>(last.size) == where.column;
+    if (next || (!last.where.known() && !where.known())) {
+      ++last.size;
+      return;
+    }
+  }
+  parts.push_back({where, 1});
+}
 
 std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
@@ -106,16 +125,16 @@ std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string
         continue;
       }
       part();
-      out.back().text += in.next();
+      take_byte(in, out.back());
     } else if (sign == ' ' || sign == '\t' || sign == '\n' || sign == '\r') {
       in.next();
       inside = false;
     } else if (sign == '\'' || sign == '"') {
       part();
-      read_quoted(in, out.back().text);
+      read_quoted(in, out.back());
     } else {
       part();
-      out.back().text += in.next();
+      take_byte(in, out.back());
     }
   }
   return out;

@@ -9,6 +9,12 @@
 
 namespace mirfak {
 
+// Bytes of a word that stand next to each other in a file.
+struct WrittenPart {
+  Location where;  // place of the first byte; not known for bytes that no file holds, such as those of --env
+  std::size_t size = 0;
+};
+
 // One word of a command line, with its place in the file that it comes from.
 struct ArgumentWord {
   std::string text;
@@ -16,8 +22,12 @@ struct ArgumentWord {
   // Names of the unknown values on which this word depends. A word that consists only of an unknown value is empty
   // here; the word is absent altogether if the value is empty and stands without quotes.
   std::vector<std::string> missing = {};
-  bool vanishes = false;  // the shell drops the word, because nothing in the word is set
+  bool vanishes = false;                // the shell drops the word, because nothing in the word is set
+  std::vector<WrittenPart> parts = {};  // places of all bytes of the text, in their order
 };
+
+// Adds a byte of a file to the parts of a word.
+void add_part(std::vector<WrittenPart>& parts, const Location& where);
 
 // The last part of a path: the name of a program, wherever it lies.
 std::string base_name(std::string_view path);

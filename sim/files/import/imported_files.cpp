@@ -16,21 +16,21 @@ std::vector<ImportFile> files_at(std::span<const std::string> paths) {
   return out;
 }
 
-ImportContext context_of(const ImportWishes& wishes, const ScenarioSources& sources) {
-  ImportContext out{sources};
+}  // namespace
+
+ImportContext import_context(const ImportWishes& wishes, const ScenarioSources& sources) {
+  ImportContext context{sources};
   for (const std::string& variable : wishes.environment) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0)
       fail_input({"--env " + excerpt(variable), 0, 0}, "expected NAME=VALUE", "for example --env TP=4");
-    out.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+    context.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
-  out.parameters = wishes.parameters;
-  if (wishes.launch != 0) out.launch = wishes.launch;
-  if (wishes.run != 0) out.run = wishes.run;
-  return out;
+  context.parameters = wishes.parameters;
+  if (wishes.launch != 0) context.launch = wishes.launch;
+  if (wishes.run != 0) context.run = wishes.run;
+  return context;
 }
-
-}  // namespace
 
 ImportedJob import_files(std::span<const std::string> paths, const ImportWishes& wishes,
                          const ScenarioSources& sources) {
@@ -39,11 +39,11 @@ ImportedJob import_files(std::span<const std::string> paths, const ImportWishes&
   request.format = wishes.format;
   for (const std::string& path : wishes.cluster) request.cluster.push_back(read_import_file(path));
   for (const std::string& node : wishes.nodes) request.nodes.push_back(node_choice(node));
-  return import_job(files, request, context_of(wishes, sources));
+  return import_job(files, request, import_context(wishes, sources));
 }
 
 LoggedRun logged_run(std::span<const std::string> paths, const ImportWishes& wishes, const ScenarioSources& sources) {
-  return read_logged_run(files_at(paths), context_of(wishes, sources));
+  return read_logged_run(files_at(paths), import_context(wishes, sources));
 }
 
 }  // namespace mirfak

@@ -20,6 +20,9 @@ struct ImportWishes {
   std::vector<std::string> cluster;  // files that state the nodes of the cluster
 };
 
+// Returns what the wishes give readers in addition to the files. Error(input) for wishes of another form.
+ImportContext import_context(const ImportWishes& wishes, const ScenarioSources& sources);
+
 // Reads the files, of which the first is the one that starts the training. Error(input) as of import_job(), and for
 // wishes of another form.
 ImportedJob import_files(std::span<const std::string> paths, const ImportWishes& wishes,

@@ -23,10 +23,6 @@ namespace mirfak {
 
 namespace {
 
-bool is_torchtitan(const LaunchCommand& command) {
-  return command.program == "torchtitan.train" || command.program.ends_with("torchtitan/train.py");
-}
-
 bool has_word(const LaunchCommand& command, std::string_view name) {
   return std::any_of(command.arguments.begin(), command.arguments.end(), [&](const ArgumentWord& word) {
     return word.text == name || (word.text.starts_with(name) && word.text.substr(name.size()).starts_with('='));
@@ -166,13 +162,17 @@ std::vector<Setting> settings_of_python(std::span<const ArgumentWord> words) {
   return out;
 }
 
+bool is_torchtitan_command(const LaunchCommand& command) {
+  return command.program == "torchtitan.train" || command.program.ends_with("torchtitan/train.py");
+}
+
 bool is_command_of_config(const LaunchCommand& command) {
-  return is_torchtitan(command) || is_bridge_command(command) || is_trainer(command);
+  return is_torchtitan_command(command) || is_bridge_command(command) || is_trainer(command);
 }
 
 ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<Setting> others,
                                      std::span<const ImportFile> files, const ImportContext& context) {
-  if (is_torchtitan(command)) {
+  if (is_torchtitan_command(command)) {
     ImportDraft draft = import_torchtitan_command(command, std::move(others), files, context);
     draft.machine = command.machine;
     return draft;
@@ -194,6 +194,8 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
   if (!draft.machine.gpus()) draft.machine = command.machine;
   return draft;
 }
+
+std::optional<LaunchCommand> config_command(const ImportFile& file) { return command_in(file); }
 
 bool is_config_command(const ImportFile& file) {
   const bool may =

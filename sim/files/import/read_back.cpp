@@ -99,14 +99,6 @@ void compare_models(const ModelSpec& one, const ModelSpec& other, std::vector<st
   }
 }
 
-std::vector<std::string> differences(const Job& job, const Job& again) {
-  std::vector<std::string> out;
-  compare_models(job.model, again.model, out);
-  compare(completed_training(job.training), completed_training(again.training), out);
-  compare(completed_strategy(job.strategy), completed_strategy(again.strategy), out);
-  return out;
-}
-
 // Adds the job's own order of passes to the scenario: it is written in a file next to the options, which does not exist
 // on disk yet.
 Value with_own_schedule(Value root, const Job& job) {
@@ -120,28 +112,6 @@ Value with_own_schedule(Value root, const Job& job) {
     }
   }
   return root;
-}
-
-// Returns the job that the files are read as; `why`: the reason if there is none.
-std::optional<Job> read_again(const Job& job, std::span<const LaunchFile> files, const ScenarioSources& sources,
-                              std::string& why) {
-  std::vector<ImportFile> read;
-  read.reserve(files.size());
-  for (const LaunchFile& file : files) read.push_back({file.name, file.text});
-  ImportContext context{sources};
-  context.gpus = job.cluster.gpus();
-  try {
-    const ImportFormat* format = format_of(read.front());
-    if (format == nullptr) return why = "no reader of mirfak import knows such a file", std::nullopt;
-    const ImportDraft draft = format->read(read, context);
-    if (!draft.obstacles().empty()) return why = draft.obstacles().front().reason, std::nullopt;
-    const Document document =
-        Document::from_text("{}", read.front().name).with_root(with_own_schedule(draft.scenario(), job));
-    return parse_scenario(document, job.cluster, sources).job;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-    return why = error.message(), std::nullopt;
-  }
 }
 
 // Returns the difference between the other job and this job in words; "": none.
@@ -160,14 +130,14 @@ std::string change(const std::optional<Figures>& figures, const std::optional<Fi
 
 std::vector<std::string> notes_of(const Job& job, std::span<const LaunchFile> files, const ScenarioSources& sources) {
   std::string why;
-  const std::optional<Job> again = read_again(job, files, sources, why);
+  const std::optional<Job> again = job_read_again(job, files, sources, why);
   if (!again)
     return {fmt::format("mirfak import does not read this as a job that it can simulate: {}", excerpt(why, 300))};
-  const std::string how = change(figures_of(job), figures_of(*again));
+  const std::string how = figures_changed(job, *again);
   if (how.empty()) return {};
   std::vector<std::string> out = {
       fmt::format("What these options do not say of the scenario ({} with them alone):", how)};
-  for (const std::string& one : differences(job, *again)) out.push_back("  " + excerpt(one, 300));
+  for (const std::string& one : job_differences(job, *again)) out.push_back("  " + excerpt(one, 300));
   return out;
 }
 
@@ -179,6 +149,40 @@ void add_comments(std::string& text, const std::vector<std::string>& comments) {
 }
 
 }  // namespace
+
+std::string figures_changed(const Job& job, const Job& again) { return change(figures_of(job), figures_of(again)); }
+
+std::vector<std::string> job_differences(const Job& job, const Job& again) {
+  std::vector<std::string> out;
+  compare_models(job.model, again.model, out);
+  compare(completed_training(job.training), completed_training(again.training), out);
+  compare(completed_strategy(job.strategy), completed_strategy(again.strategy), out);
+  return out;
+}
+
+Job job_of_draft(const ImportDraft& draft, const Job& job, const std::string& file, const ScenarioSources& sources) {
+  const Document document = Document::from_text("{}", file).with_root(with_own_schedule(draft.scenario(), job));
+  return parse_scenario(document, job.cluster, sources).job;
+}
+
+std::optional<Job> job_read_again(const Job& job, std::span<const LaunchFile> files, const ScenarioSources& sources,
+                                  std::string& why) {
+  std::vector<ImportFile> read;
+  read.reserve(files.size());
+  for (const LaunchFile& file : files) read.push_back({file.name, file.text});
+  ImportContext context{sources};
+  context.gpus = job.cluster.gpus();
+  try {
+    const ImportFormat* format = format_of(read.front());
+    if (format == nullptr) return why = "no reader of mirfak import knows such a file", std::nullopt;
+    const ImportDraft draft = format->read(read, context);
+    if (!draft.obstacles().empty()) return why = draft.obstacles().front().reason, std::nullopt;
+    return job_of_draft(draft, job, read.front().name, sources);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return why = error.message(), std::nullopt;
+  }
+}
 
 std::vector<LaunchFile> noted_launch_files(const Job& job, const LaunchRequest& request, const ScenarioSources& sources,
                                            const std::vector<std::string>& notes) {

@@ -62,6 +62,7 @@ ShellTruth ShellInterpreter::run_simple(const ShellNode& node) {
     state_.variables[assignment.name].exported = true;
   }
   failed_code_ = 1;
+  last_byte_ = node.last;
   const ShellTruth out = with_output(node.redirects, [&] { return run_words(node, std::move(fields)); });
   for (auto& [name, variable] : hidden) {
     if (variable) state_.variables[name] = std::move(*variable);

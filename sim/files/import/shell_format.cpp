@@ -8,6 +8,7 @@
 #include "import/launcher_options.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/program_identity.hpp"
+#include "import/script_launch.hpp"
 #include "import/shell_script.hpp"
 #include "import/slurm_lines.hpp"
 
@@ -95,26 +96,19 @@ std::optional<ShellFile> beside(std::span<const ImportFile> files, const std::st
   return other;
 }
 
-struct Launches {
-  std::vector<LaunchCommand> all;
-  std::vector<std::map<std::string, ShellExport>> environments;
-};
-
-Launches launches_of(const ShellRun& run, const ScenarioSources& sources) {
+// Finds the commands of a run that start a program of Python.
+void find_launches(ScriptLaunch& script, const ScenarioSources& sources) {
   const KnownPrograms known(sources);
-  Launches out;
-  for (const ShellCommand& command : run.commands) {
-    std::vector<ArgumentWord> words;
-    for (const ArgumentWord& word : command.words) words.push_back(word);
-    std::optional<LaunchCommand> launch = known.command_by_name(words);
-    if (!launch) launch = launch_command(words);
+  for (std::size_t i = 0; i < script.run.commands.size(); ++i) {
+    const ShellCommand& command = script.run.commands[i];
+    std::optional<LaunchCommand> launch = known.command_by_name(command.words);
+    if (!launch) launch = launch_command(command.words);
     if (!launch) continue;
     // A program whose output is captured is a training if a reader knows its options.
     if (command.captured && program_of_launch(*launch, sources) == nullptr) continue;
-    out.all.push_back(std::move(*launch));
-    out.environments.push_back(command.environment);
+    script.launches.push_back(std::move(*launch));
+    script.commands.push_back(i);
   }
-  return out;
 }
 
 // Returns the missing files that the script reads, as a part of a sentence.
@@ -136,16 +130,15 @@ std::string absent_files(const ShellRun& run) {
 }
 
 // Returns the launch that --launch names, else the first launch whose program a reader knows.
-std::size_t chosen(const Launches& launches, const ImportContext& context, const ImportFile& file) {
+std::size_t chosen(const std::vector<LaunchCommand>& launches, const ImportContext& context, const ImportFile& file) {
   if (context.launch) {
     const auto number = static_cast<std::size_t>(std::max(0, *context.launch));
-    if (number < 1 || number > launches.all.size())
-      fail_input({file.name, 1, 1},
-                 fmt::format("--launch {}: the script starts {} programs", number, launches.all.size()));
+    if (number < 1 || number > launches.size())
+      fail_input({file.name, 1, 1}, fmt::format("--launch {}: the script starts {} programs", number, launches.size()));
     return number - 1;
   }
-  for (std::size_t i = 0; i < launches.all.size(); ++i) {
-    if (program_of_launch(launches.all[i], context.sources) != nullptr) return i;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (program_of_launch(launches[i], context.sources) != nullptr) return i;
   }
   return 0;
 }
@@ -236,48 +229,60 @@ void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launc
   }
 }
 
-ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& context) {
+ScriptLaunch launch_of(std::span<const ImportFile> files, const ImportContext& context, const SlurmLines& slurm) {
   const ImportFile& file = files.front();
-  const SlurmLines slurm = slurm_lines(file.text, file.name);
   ShellSetup setup;
   setup.environment = slurm.environment;
   for (const auto& [name, value] : context.environment) setup.environment[name] = value;
   setup.parameters = context.parameters;
   setup.programs = read_shell_programs(context.sources.catalog.folder());
   setup.find_file = [&](const std::string& name) { return beside(files, name); };
-  const ShellRun run = run_shell(file.name, file.text, setup);
-  Launches launches = launches_of(run, context.sources);
-  if (launches.all.empty()) fail_without_launch(file, run);
-  const std::size_t which = chosen(launches, context, file);
-  LaunchCommand& launch = launches.all[which];
-  const ProgramReader* program = program_of_launch(launch, context.sources);
-  if (program == nullptr) fail_at_program(launch, run, context.sources);
+  ScriptLaunch out;
+  out.run = run_shell(file.name, file.text, setup);
+  find_launches(out, context.sources);
+  if (out.launches.empty()) fail_without_launch(file, out.run);
+  out.chosen = chosen(out.launches, context, file);
+  out.program = program_of_launch(out.launch(), context.sources);
+  if (out.program == nullptr) fail_at_program(out.launch(), out.run, context.sources);
+  return out;
+}
+
+ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& context) {
+  const ImportFile& file = files.front();
+  const SlurmLines slurm = slurm_lines(file.text, file.name);
+  ScriptLaunch script = launch_of(files, context, slurm);
+  const ShellRun& run = script.run;
+  LaunchCommand& launch = script.launch();
   std::vector<ImportFile> written;
   for (const auto& [name, text] : run.files) written.push_back({name, text});
   for (const ImportFile& given : files.subspan(1)) written.push_back(given);
   add_configurations(written, launch, files);
-  ImportDraft draft(settings_of_launch(launch, slurm, launches.environments[which]));
+  ImportDraft draft(settings_of_launch(launch, slurm, script.command().environment));
   draft.notes = slurm.notes;
   read_launcher_machine(launch, written, draft.notes);
   draft.machine = machine_of(launch, slurm);
   draft.notes.insert(draft.notes.end(), launch.notes.begin(), launch.notes.end());
   for (const ShellNote& note : run.notes) draft.notes.push_back({note.where, note.text});
-  if (launches.all.size() > 1) {
+  if (script.launches.size() > 1) {
     draft.notes.push_back(
         {launch.where, fmt::format("the script starts {} programs: number {} is read, --launch N chooses another",
-                                   launches.all.size(), which + 1)});
+                                   script.launches.size(), script.chosen + 1)});
   }
   for (const ArgumentWord& word : launch.arguments) {
     if (!word.vanishes) continue;
     draft.notes.push_back(
         {word.where, fmt::format("{} is not set: nothing stands here, as in bash", fmt::join(word.missing, ", "))});
   }
-  read_launch(*program, draft, launch, written, context);
+  read_launch(*script.program, draft, launch, written, context);
   judge_machine_lines(draft);
   return draft;
 }
 
 }  // namespace
+
+ScriptLaunch script_launch(std::span<const ImportFile> files, const ImportContext& context) {
+  return launch_of(files, context, slurm_lines(files.front().text, files.front().name));
+}
 
 const ImportFormat kLaunchScript = {
     "launch-script",

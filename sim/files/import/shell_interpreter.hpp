@@ -242,6 +242,7 @@ class ShellInterpreter {
   std::int64_t steps_ = 0;
   int depth_ = 0;
   std::uint32_t here_ = 0;
+  std::uint32_t last_byte_ = 0;    // place of the last byte of the running command's last word
   std::size_t option_letter_ = 0;  // position of getopts in its word
 };
 

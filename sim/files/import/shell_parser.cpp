@@ -423,6 +423,7 @@ std::shared_ptr<const ShellNode> ShellParser::simple(int depth) {
     const bool assigns = out->words.empty() || out->kind == ShellNodeKind::declare;
     if (assigns && assignment(*out)) continue;
     out->words.push_back(word());
+    out->last = origin(at_ - 1);
     const std::optional<std::string> plain = out->words.back().plain();
     if (out->words.size() > 1 || !plain) continue;
     skip_blanks();

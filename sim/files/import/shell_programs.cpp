@@ -257,24 +257,28 @@ ShellTruth ShellInterpreter::external(std::vector<ShellField> fields) {
   if (!outputs_.empty() && outputs_.back() != nullptr) outputs_.back()->lack("$(" + joined_words(fields) + ")", false);
   ShellCommand command;
   command.where = sources_.where(fields.front().at);
+  command.last = sources_.where(last_byte_);
   std::vector<ShellField> all = outer_;
   for (ShellField& field : fields) all.push_back(std::move(field));
   for (const ShellField& field : all) {
     ArgumentWord word{field.text.chars, sources_.where(field.at)};
     for (const ShellMissing& one : field.text.missing) word.missing.push_back(one.name);
     word.vanishes = field.vanishes;
+    word.parts = sources_.parts(field.text);
     command.words.push_back(std::move(word));
   }
   for (const auto& [name, variable] : state_.variables) {
     const ShellText* text = variable.find("0");
     if (!variable.exported || text == nullptr) continue;
-    command.environment[name] = {text->chars, sources_.where(variable.assigned_at)};
+    command.environment[name] = {text->chars, sources_.where(variable.assigned_at), sources_.parts(*text)};
   }
   // mpirun passes variables by -x NAME=VALUE.
   for (std::size_t i = 1; i < all.size(); ++i) {
     const std::string& word = all[i].text.chars;
     if (all[i - 1].text.chars != "-x" || !is_assignment(word)) continue;
-    command.environment[word.substr(0, word.find('='))] = {word.substr(word.find('=') + 1), sources_.where(all[i].at)};
+    const std::size_t equals = word.find('=');
+    command.environment[word.substr(0, equals)] = {word.substr(equals + 1), sources_.where(all[i].at),
+                                                   sources_.parts(all[i].text.part(equals + 1))};
   }
   if (run_.commands.size() >= kMostCommands)
     fail(all.front().at, fmt::format("more than {} commands that are started", kMostCommands));

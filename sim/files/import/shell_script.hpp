@@ -16,7 +16,8 @@ namespace mirfak {
 // A variable that a command is started with.
 struct ShellExport {
   std::string value;
-  Location where;  // place of its assignment; not known if the script does not assign it
+  Location where;                       // place of its assignment; not known if the script does not assign it
+  std::vector<WrittenPart> parts = {};  // places of the value's bytes
 };
 
 // A command that a script would run, with its words as bash would pass them.
@@ -24,6 +25,7 @@ struct ShellCommand {
   std::vector<ArgumentWord> words;                 // words that vanish (nothing set in them) are marked
   std::map<std::string, ShellExport> environment;  // variables exported to the command
   Location where;
+  Location last;          // place of the last byte of the command's last word, as the script writes the command
   bool captured = false;  // its output is used: $( )
 };
 

@@ -97,6 +97,7 @@ struct ShellCase {
 struct ShellNode {
   ShellNodeKind kind = ShellNodeKind::simple;
   std::uint32_t at = 0;
+  std::uint32_t last = 0;   // simple: place of the last byte of the last word
   bool negated = false;     // ! in front of a pipeline
   bool until = false;       // loop
   bool background = false;  // subshell: command &

@@ -91,4 +91,20 @@ Location ShellSources::where(std::uint32_t origin) const {
   return {};
 }
 
+std::vector<WrittenPart> ShellSources::parts(const ShellText& text) const {
+  std::vector<WrittenPart> out;
+  std::uint32_t next = 0;  // origin that continues the last part
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::uint32_t at = text.at(i);
+    const bool joins = !out.empty() && (at == next || (at == 0 && !out.back().where.known()));
+    if (joins) {
+      ++out.back().size;
+    } else {
+      out.push_back({where(at), 1});
+    }
+    next = at == 0 ? 0 : at + 1;
+  }
+  return out;
+}
+
 }  // namespace mirfak

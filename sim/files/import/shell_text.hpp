@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "import/argument_words.hpp"
 
 #include <cstdint>
 #include <string>
@@ -44,6 +45,7 @@ class ShellSources {
   // Error(input) if all texts together are larger than 4 MiB.
   ShellText add(const std::string& name, const std::string& text);
   Location where(std::uint32_t origin) const;
+  std::vector<WrittenPart> parts(const ShellText& text) const;  // places of all bytes
 
  private:
   struct Source {

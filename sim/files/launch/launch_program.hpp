@@ -57,6 +57,7 @@ struct LaunchProgram {
   LaunchOptions options;
   std::vector<LaunchFile> files;                                 // files that the options name
   std::vector<std::pair<std::string, std::string>> environment;  // variables that the program needs
+  std::vector<std::string> unset = {};                           // variables with which the program does not run
   bool configured_by_file = false;  // the first file holds all settings, and the options only name it
 };
 

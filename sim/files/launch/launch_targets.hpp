@@ -19,6 +19,9 @@ LaunchProgram megatron_yaml_program(const Job& job, const std::filesystem::path&
 LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::path& hardware);
 LaunchProgram torchtitan_program(const Job& job, const std::filesystem::path& hardware);
 LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::path& hardware);
+// Returns the settings of torchtitan_toml_program() as options of a command line, which count instead of those of a
+// TOML file that the same command names; files: none that the options do not name.
+LaunchProgram torchtitan_overrides(const Job& job, const std::filesystem::path& hardware);
 LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& hardware);
 
 // Returns the script that starts the program on the nodes of the job's cluster, so that rank r runs on the device on

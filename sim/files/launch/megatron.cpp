@@ -106,6 +106,11 @@ std::vector<std::pair<std::string, std::string>> megatron_environment(const Job&
   return {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
 }
 
+std::vector<std::string> megatron_unset(const Job& job) {
+  if (job.strategy.zero < 2) return {};
+  return {"CUDA_DEVICE_MAX_CONNECTIONS"};
+}
+
 LaunchProgram megatron_program(const Job& job, const std::filesystem::path& hardware) {
   const OptionList& list = option_list(hardware, "megatron");
   LaunchProgram out;
@@ -113,6 +118,7 @@ LaunchProgram megatron_program(const Job& job, const std::filesystem::path& hard
   out.comments = {list.title(), world_comment(job)};
   out.options = megatron_options(job, list, {});
   out.environment = megatron_environment(job);
+  out.unset = megatron_unset(job);
   list.require(out.options);
   return out;
 }

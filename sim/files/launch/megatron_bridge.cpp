@@ -75,6 +75,7 @@ LaunchProgram megatron_bridge_program(const Job& job, const std::filesystem::pat
   }
   out.options.override_of("mixed_precision", precision_of(precision, facts));
   out.environment = megatron_environment(job);
+  out.unset = megatron_unset(job);
   list.require(out.options);
   return out;
 }

@@ -25,5 +25,7 @@ void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronSty
 
 // Returns the variables of the environment that Megatron-LM needs.
 std::vector<std::pair<std::string, std::string>> megatron_environment(const Job& job);
+// Returns those with which Megatron-LM does not run.
+std::vector<std::string> megatron_unset(const Job& job);
 
 }  // namespace mirfak

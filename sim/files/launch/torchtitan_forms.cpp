@@ -108,25 +108,40 @@ void require_precision(const Job& job, const Value::Field& config) {
       gathers ? "set it to true" : "leave it out");
 }
 
+// Returns all settings of a job in the words of the releases that read TOML.
+LaunchOptions toml_settings(const Job& job, const OptionList& list, const Document& facts,
+                            std::vector<LaunchFile>& files) {
+  const Value::Field& flavor = flavor_of(job, facts);
+  LaunchOptions out;
+  out.value("model.name", flavor.value.find("name")->scalar);
+  out.value("model.flavor", flavor.value.find("flavor")->scalar);
+  if (job.recipe().scaling == Scaling::current) out.words("model.converters", {"quantize.linear.float8"});
+  const LaunchOptions settings = torchtitan_settings(job, list, false, files);
+  for (const LaunchOption& setting : settings.all()) out.add(setting);
+  list.require(out);
+  return out;
+}
+
 }  // namespace
 
 LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::path& hardware) {
   const OptionList& list = option_list(hardware, "torchtitan-toml");
-  const Document& facts = launch_facts(hardware, "torchtitan");
-  const Value::Field& flavor = flavor_of(job, facts);
   LaunchProgram out;
   out.start = {"-m", "torchtitan.train"};
   out.configured_by_file = true;
   out.comments = {list.title(), world_comment(job)};
-  LaunchOptions model;
-  model.value("model.name", flavor.value.find("name")->scalar);
-  model.value("model.flavor", flavor.value.find("flavor")->scalar);
-  if (job.recipe().scaling == Scaling::current) model.words("model.converters", {"quantize.linear.float8"});
-  const LaunchOptions settings = torchtitan_settings(job, list, false, out.files);
-  for (const LaunchOption& setting : settings.all()) model.add(setting);
-  list.require(model);
+  const LaunchOptions model = toml_settings(job, list, launch_facts(hardware, "torchtitan"), out.files);
   out.files.push_back({"torchtitan.toml", comment_lines(out.comments) + toml_text(model, list)});
   out.options.value("--job.config_file", out.files.front().name);
+  return out;
+}
+
+LaunchProgram torchtitan_overrides(const Job& job, const std::filesystem::path& hardware) {
+  const OptionList& list = option_list(hardware, "torchtitan-toml");
+  LaunchProgram out;
+  const LaunchOptions settings = toml_settings(job, list, launch_facts(hardware, "torchtitan"), out.files);
+  for (const LaunchOption& setting : settings.all())
+    out.options.add(in_command(setting, list.find(setting.name)->form));
   return out;
 }
 

@@ -1,0 +1,7 @@
+#!/bin/bash
+TP=2
+PP=2
+options=" --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --micro-batch-size 1 --global-batch-size 64 --num-layers 16 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 --tokenizer-type NullTokenizer --vocab-size 50304 --bf16 --lr 1e-4 --train-iters 5"
+run_cmd="torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py $options"
+echo ${run_cmd}
+eval ${run_cmd}
