@@ -22,7 +22,7 @@ const std::string kReduction =
     R"({"kind":"all_reduce","ranks":[0],"dtype":"float32","via":"c10d","op":"SUM","in_bytes":64,"out_bytes":64})";
 const std::string kEvents =
     R"([["host",2],["alloc",1,512,0],["op",0,1,2,0],["record",5,0],["await",5,3],["comm",0,0,3,3,7],["wait",7,0],)"
-    R"(["use",1,3],["free",1],["block","synchronize"],["block","item"]])";
+    R"(["use",1,3],["free",1],["block","synchronize"],["block","item"],["python",7]])";
 
 class CaptureFolder : public ScratchFolder {
  public:
@@ -75,7 +75,7 @@ TEST_CASE("a capture is read field by field") {
   const CapturedRank& rank = capture.ranks.front();
   CHECK(rank.line == 5);
   CHECK(rank.peak_reserved_bytes == 2097152);
-  REQUIRE(rank.events.size() == 8);  // without those of memory
+  REQUIRE(rank.events.size() == 9);  // without those of memory
   CHECK(rank.events[1].kind == CaptureEventKind::launch);
   CHECK(rank.events[1].position == 2);
   CHECK(rank.events[1].phase == CapturePhase::backward);
@@ -83,6 +83,9 @@ TEST_CASE("a capture is read field by field") {
   CHECK(rank.events[4].stream == 3);
   CHECK(rank.events[6].whole_device);
   CHECK_FALSE(rank.events[7].whole_device);
+  CHECK(rank.events[8].kind == CaptureEventKind::python);
+  CHECK(rank.events[8].id == 7);
+  CHECK(rank.python_lines == 0);
 }
 
 TEST_CASE("a rank that did as another did in groups of its own has the events of that rank") {

@@ -29,7 +29,8 @@ std::string capture_text_of(const std::string& operators, const std::string& col
   for (std::size_t rank = 0; rank < events.size(); ++rank) {
     lines.push_back(
         fmt::format("{{\"rank\":{},\"state\":{{\"param_bytes\":100,\"param_numel\":50,\"optimizer_state_bytes\":200,"
-                    "\"optimizer_state_scalars\":1}},\"dispatched\":9,\"memory\":{{\"peak_allocated_bytes\":1000,"
+                    "\"optimizer_state_scalars\":1}},\"dispatched\":9,\"python_lines\":0,\"memory\":{{\"peak_allocated_"
+                    "bytes\":1000,"
                     "\"peak_reserved_bytes\":2097152}},\"notes\":{{}},\"before\":[],\"events\":{}}}",
                     rank, events[rank]));
   }

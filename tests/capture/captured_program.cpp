@@ -89,6 +89,10 @@ const std::string kProduct =
     R"({"name":"aten::mm","overload":"default","arguments":[["self",1],["mat2",1]],"in":[["bfloat16",[8192,4096]],)"
     R"(["bfloat16",[4096,8192],[1,4096]]],"out":[["bfloat16",[8192,8192]]],"settings":{},"read_bytes":134217728,)"
     R"("written_bytes":134217728})";
+// Nothing is launched by an operator that only looks at a tensor.
+const std::string kLook =
+    R"({"name":"prim::device","overload":"default","arguments":[],"in":[],"out":[],"settings":{},"read_bytes":9,)"
+    R"("written_bytes":0})";
 
 double sum_s() { return KernelModel(gpu(), Precision::bf16).price_memory_bound(3 * 134217728.0).seconds; }
 double issue_s() { return table().host.forward_s + table().host.launch_s; }
@@ -123,10 +127,18 @@ TEST_CASE("the host takes its time for what launches nothing, too, and less in b
         doctest::Approx(4 * forward_s + issue_s() + sum_s()).epsilon(1e-9));
   CHECK(seconds(capture_of(kSum, "", {R"([["op",0,0,2,0]])"})) ==
         doctest::Approx(table().host.backward_s + table().host.launch_s + sum_s()).epsilon(1e-9));
-  // Nothing is launched by an operator that only looks at a tensor.
-  const std::string look =
-      R"({"name":"prim::device","overload":"default","arguments":[],"in":[],"out":[],"settings":{},"read_bytes":9,"written_bytes":0})";
-  CHECK(seconds(capture_of(look, "", {R"([["op",0,0,0,0]])"})) == doctest::Approx(forward_s).epsilon(1e-9));
+  CHECK(seconds(capture_of(kLook, "", {R"([["op",0,0,0,0]])"})) == doctest::Approx(forward_s).epsilon(1e-9));
+}
+
+TEST_CASE("the host takes its time for lines of Python; an operator forward has some where nobody counted them") {
+  const OperatorTable::Host& host = table().host;
+  REQUIRE(host.python_line_s > 0);
+  Capture calls = capture_of(kLook, "", {R"([["op",0,0,0,0],["python",300],["op",0,0,0,0],["python",40]])"});
+  const double counted = 2 * host.forward_s + 340 * host.python_line_s;
+  CHECK(seconds(calls) == doctest::Approx(counted).epsilon(1e-9));
+  calls.ranks.front().python_lines = -1;
+  CHECK(seconds(calls) ==
+        doctest::Approx(counted + 2 * host.python_lines_of_forward * host.python_line_s).epsilon(1e-9));
 }
 
 TEST_CASE("a host that blocks goes on when the stream is done") {

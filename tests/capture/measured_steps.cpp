@@ -1,7 +1,7 @@
 // Steps of plain PyTorch that were measured on an H100 (validate/measured), captured from the script that measured
 // them. Nothing was fitted to them here: kernels, host and clocks are priced as the profile of that machine and the
-// table of operators say. The smallest step is bound by a host that is slower than the table's, so that it has a lower
-// bound only.
+// table of operators say. The smallest steps are bound by a host that is slower than the table's, so that they have a
+// lower bound only.
 #include "base/csv.hpp"
 #include "capture/capture_file.hpp"
 #include "capture/capture_result.hpp"
@@ -63,10 +63,11 @@ TEST_CASE("steps measured on an H100, captured without one") {
     double least;  // predicted over measured
     double most;
   };
-  const Step steps[] = {
-      {"llama-1b-s4k-eager", 1.03, 1.07}, {"llama-3b-s4k-full-eager", 0.97, 1.01}, {"llama-small-s1k-eager", 0.75, 1},
-      {"llama-1b-s4k", 1.02, 1.05},       {"llama-1b-s4k-full", 1.02, 1.05},       {"llama-1b-s8k", 1.01, 1.04},
-      {"llama-3b-s4k", 1.01, 1.04},       {"llama-8b-8-s8k", 1.01, 1.05},          {"llama-8b-8-s8k-full", 1.02, 1.05}};
+  const Step steps[] = {{"llama-1b-s4k-eager", 1.03, 1.07},  {"llama-3b-s4k-full-eager", 0.97, 1.01},
+                        {"llama-small-s1k-eager", 0.8, 1},   {"llama-1b-s4k", 1.02, 1.05},
+                        {"llama-1b-s4k-full", 1.02, 1.05},   {"llama-1b-s8k", 1.01, 1.04},
+                        {"llama-3b-s4k", 1.01, 1.04},        {"llama-8b-8-s8k", 1.01, 1.05},
+                        {"llama-8b-8-s8k-full", 1.02, 1.05}, {"llama-small-s1k", 0.37, 1}};
   for (const Step& step : steps) {
     CAPTURE(step.job);
     const CaptureResult result = predicted(step.job);
@@ -84,11 +85,11 @@ TEST_CASE("the range of a captured step holds what was measured, or is not told"
   int inside = 0;
   for (const char* job :
        {"llama-1b-s4k-eager", "llama-3b-s4k-full-eager", "llama-small-s1k-eager", "llama-1b-s4k", "llama-1b-s4k-full",
-        "llama-1b-s8k", "llama-3b-s4k", "llama-8b-8-s8k", "llama-8b-8-s8k-full"}) {
+        "llama-1b-s8k", "llama-3b-s4k", "llama-8b-8-s8k", "llama-8b-8-s8k-full", "llama-small-s1k"}) {
     CAPTURE(job);
     const CaptureResult result = predicted(job);
-    // The host of the smallest step works for 0.4 of it: one that is 2.67 times as slow would bound it.
-    const bool bound = std::string(job) == "llama-small-s1k-eager";
+    // The host of the smallest steps works for more than half of them: one that is 2.67 times as slow would bound them.
+    const bool bound = std::string(job).starts_with("llama-small-s1k");
     CHECK((result.range.high_s == 0) == bound);
     if (bound) {
       CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {

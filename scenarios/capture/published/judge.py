@@ -3,7 +3,7 @@
 CAPTURES has what captures.sh makes; FIRST-CONTACT is ../shared/first-contact; MIRFAK is the program. Rows of tiers A and
 B are judged: those of which the source states the layout. Blocks of a Qwen are alike: what one more costs follows from
 captures with 2 and 4 of them. Where the host decides, which it does not with few blocks, the capture is of all. A step of 8
-microbatches is 8 times one of 1 but for the optimizer.
+microbatches follows in the same way from steps of 1 and 2.
 """
 
 import csv
@@ -30,17 +30,21 @@ class Judge:
 
     def qwen(self, row):
         """Seconds of a step, and of the host's work in it."""
-        model, tokens = row["model"], row["seq_len"]
-        if (self.captures / f"{model}-{LAYERS[model]}-{tokens}.capture").exists():
-            few = more = self.simulated(f"{model}-{LAYERS[model]}-{tokens}", "dgx-a100-80g")
-        else:
-            few, more = (self.simulated(f"{model}-{layers}-{tokens}", "dgx-a100-80g") for layers in (2, 4))
+        model, tokens, layers = row["model"], row["seq_len"], LAYERS[row["model"]]
+        whole = (self.captures / f"{model}-{layers}-{tokens}-1.capture").exists()
+        of_depth = [self.eight(f"{model}-{depth}-{tokens}") for depth in ((layers,) if whole else (2, 4))]
+        few, more = of_depth[0], of_depth[-1]
+        return [less + (layers - 2) / 2 * (most - less) for less, most in zip(few, more, strict=True)]
 
-        def of_all(value):
-            return value(few) + (LAYERS[model] - 2) / 2 * (value(more) - value(few))
+    def eight(self, name):
+        """Seconds of a step of 8 microbatches and of its host, from those of 1 and of 2."""
+        one, two = (self.simulated(f"{name}-{count}", "dgx-a100-80g") for count in (1, 2))
+        sides = zip(self.of_step(one), self.of_step(two), strict=True)
+        return [first + 7 * (second - first) for first, second in sides]
 
-        step, optimizer = of_all(lambda said: said["iteration_time_s"]), of_all(lambda said: said["activities"]["optimizer_s"])
-        return 8 * step - 7 * optimizer, 8 * of_all(lambda said: said["ranks"][0]["host_work_s"])
+    @staticmethod
+    def of_step(said):
+        return said["iteration_time_s"], said["ranks"][0]["host_work_s"]
 
 
 def rows_of(folder, table, tiers="AB"):

@@ -53,6 +53,7 @@ enum class CaptureEventKind : std::uint8_t {
   await,        // a stream waits for event `id`
   block,        // the host waits for the GPU
   host,         // the host dispatches `id` operators that launch nothing
+  python,       // the host has executed `id` lines of Python since the last such event
   graph,        // the host launches a CUDA graph of the next `id` events
 };
 
@@ -82,6 +83,7 @@ struct CapturedRank {
   double graph_bytes = 0;  // kept by CUDA graphs for their replays, and not allocated
   double peak_reserved_bytes = 0;
   std::int64_t dispatched = 0;                              // operators that the host dispatched
+  std::int64_t python_lines = -1;                           // lines of Python that it executed; -1: not counted
   std::vector<std::pair<std::string, std::int64_t>> notes;  // what was stated or taken to be so, and how often
   std::vector<CaptureEvent> events;
 };

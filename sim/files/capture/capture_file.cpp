@@ -152,7 +152,8 @@ CapturedCommunication communication_of(const Part& entry, std::int64_t world) {
 }
 
 bool may_be_in_graph(CaptureEventKind kind) {
-  return kind != CaptureEventKind::block && kind != CaptureEventKind::host && kind != CaptureEventKind::graph;
+  return kind != CaptureEventKind::block && kind != CaptureEventKind::host && kind != CaptureEventKind::graph &&
+         kind != CaptureEventKind::python;
 }
 
 class CaptureReader {
@@ -287,8 +288,9 @@ void CaptureReader::read_rank(std::size_t line) {
   if (!capture_.ranks.empty() && rank.rank <= capture_.ranks.back().rank) {
     fail(line, fmt::format("rank {} comes after rank {}", rank.rank, capture_.ranks.back().rank));
   }
-  part.find_unknown({"rank", "same_as", "like", "state", "dispatched", "memory", "notes", "before", "events"},
-                    unknown_);
+  part.find_unknown(
+      {"rank", "same_as", "like", "state", "dispatched", "python_lines", "memory", "notes", "before", "events"},
+      unknown_);
   if (part.has("same_as") || part.has("like")) {
     rank.in_own_groups = part.has("like");
     rank.same_as = part.at(rank.in_own_groups ? "like" : "same_as").whole(0, capture_.world_size - 1);
@@ -300,6 +302,7 @@ void CaptureReader::read_rank(std::size_t line) {
     if (memory.has("graph_bytes")) rank.graph_bytes = memory.at("graph_bytes").bytes();
     rank.peak_reserved_bytes = memory.at("peak_reserved_bytes").bytes();
     rank.dispatched = part.at("dispatched").whole(0, kMost);
+    if (part.has("python_lines")) rank.python_lines = part.at("python_lines").whole(0, kMost);
     for (const auto& [note, count] : part.at("notes").fields()) rank.notes.emplace_back(note, count.whole(0, kMost));
     for (const Part& event : part.at("before").items()) check_memory(event);
     read_events(part.at("events"), rank);
@@ -364,9 +367,11 @@ void CaptureReader::read_event(const Part& event, CapturedRank& rank) {
     of_length(2);
     out.kind = CaptureEventKind::block;
     out.whole_device = parts[1].text() == "synchronize";
-  } else if (word == "host" || word == "graph") {
+  } else if (word == "host" || word == "graph" || word == "python") {
     of_length(2);
-    out.kind = word == "host" ? CaptureEventKind::host : CaptureEventKind::graph;
+    out.kind = word == "host"    ? CaptureEventKind::host
+               : word == "graph" ? CaptureEventKind::graph
+                                 : CaptureEventKind::python;
     out.id = parts[1].whole(0, word == "host" ? 1'000'000 : 100'000'000);
   } else {
     check_memory(event);

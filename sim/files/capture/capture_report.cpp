@@ -169,11 +169,13 @@ std::vector<Section> capture_explanation(const CapturePricing& pricing, const Ca
   const OperatorTable::Host& host = pricing.table.host;
   Section prices{"Prices", {}};
   prices.add(
-      fmt::format("  host       {} for each operator dispatched forward, {} backward, {} for each kernel: {}\n"
+      fmt::format("  host       {} for each operator dispatched forward, {} backward, {} for each kernel, {} for each "
+                  "line of Python: {}\n"
                   "  collective {} of the host: {}\n  platform   {}: {}\n",
                   format_seconds(host.forward_s), format_seconds(host.backward_s), format_seconds(host.launch_s),
-                  host.source, format_seconds(pricing.framework.host.collective_s), pricing.framework.host.source,
-                  format_bytes(pricing.framework.memory.platform_bytes), pricing.framework.memory.source));
+                  format_seconds(host.python_line_s), host.source, format_seconds(pricing.framework.host.collective_s),
+                  pricing.framework.host.source, format_bytes(pricing.framework.memory.platform_bytes),
+                  pricing.framework.memory.source));
   Section gpus{"Prices of GPUs", {}};
   gpus.add(price_table(pricing.cluster));
   Table clocks(">rank | >clock, of the full one | >host's work | >hidden communication | >energy");

@@ -39,7 +39,7 @@ class RankWriter {
 
   void write() {
     for (std::size_t i = 0; i < rank_.events.size(); ++i) take(i);
-    if (pending_ > 0 || !host_after_.empty()) issue(-1, CapturePhase::optimizer, 0);
+    if (pending_ > 0 || python_ > 0 || !host_after_.empty()) issue(-1, CapturePhase::optimizer, 0);
   }
 
   PricedRank out_;
@@ -59,6 +59,7 @@ class RankWriter {
   void block(const CaptureEvent& event);
   std::string named(std::size_t index, const std::string& what) const;
   std::uint64_t hand_on(std::size_t index, double seconds);
+  double forward_s() const;
   std::uint64_t issue(std::int32_t event, CapturePhase phase, double seconds);
   ChakraNode& add(CapturedTask task, std::string name, Ids after);
   static Ids all_of(const StreamState& stream);
@@ -77,6 +78,7 @@ class RankWriter {
   Ids last_issue_;
   Ids host_after_;      // what the host waits for before it goes on
   double pending_ = 0;  // operators that were dispatched since the last issue
+  double python_ = 0;   // lines of Python that were executed since then
   std::int32_t last_stream_ = 0;
   std::size_t calls_ = 0;          // communication so far
   std::int64_t of_graph_ = 0;      // events that the CUDA graph still has
@@ -115,10 +117,17 @@ std::uint64_t RankWriter::hand_on(std::size_t index, double seconds) {
   return issue(static_cast<std::int32_t>(index), rank_.events[index].phase, seconds);
 }
 
+// The host's time for an operator of no backward pass. Where lines of Python are not counted, it has some of its own.
+double RankWriter::forward_s() const {
+  const OperatorTable::Host& host = pricing_.table.host;
+  const bool counted = rank_.python_lines >= 0;
+  return host.forward_s + (counted ? 0 : host.python_lines_of_forward * host.python_line_s);
+}
+
 // The host dispatches what is pending and hands on `seconds` of work.
 std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double seconds) {
   const OperatorTable::Host& host = pricing_.table.host;
-  const double each = phase == CapturePhase::backward ? host.backward_s : host.forward_s;
+  const double each = phase == CapturePhase::backward ? host.backward_s : forward_s();
   Ids after = std::move(last_issue_);
   after.insert(after.end(), host_after_.begin(), host_after_.end());
   host_after_.clear();
@@ -126,8 +135,9 @@ std::uint64_t RankWriter::issue(std::int32_t event, CapturePhase phase, double s
   task.event = event;
   task.on_host = true;
   ChakraNode& node = add(task, "issue", std::move(after));
-  node.duration_ps = static_cast<std::uint64_t>(to_picoseconds(host_factor_ * (pending_ * each + seconds)));
-  pending_ = 0;
+  node.duration_ps = static_cast<std::uint64_t>(
+      to_picoseconds(host_factor_ * (pending_ * each + python_ * host.python_line_s + seconds)));
+  pending_ = python_ = 0;
   last_issue_ = {node.id};
   return node.id;
 }
@@ -241,6 +251,9 @@ void RankWriter::take(std::size_t index) {
       break;
     case CaptureEventKind::host:
       pending_ += static_cast<double>(event.id);
+      break;
+    case CaptureEventKind::python:
+      python_ += static_cast<double>(event.id);
       break;
     case CaptureEventKind::graph:
       pending_ += 1;

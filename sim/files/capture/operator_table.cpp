@@ -79,6 +79,8 @@ OperatorTable read_operator_table(const std::filesystem::path& file) {
   out.host.forward_s = host.require("forward_s").as_number(0, kLongest);
   out.host.backward_s = host.require("backward_s").as_number(0, kLongest);
   out.host.launch_s = host.require("launch_s").as_number(0, kLongest);
+  out.host.python_line_s = host.require("python_line_s").as_number(0, kLongest);
+  out.host.python_lines_of_forward = host.require("python_lines_of_forward").as_number(0, 1000);
   out.host.source = host.require("source").as_string();
   host.finish();
   Mapping slowest(root.require("slowest_host"));

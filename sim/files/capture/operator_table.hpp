@@ -49,7 +49,9 @@ struct OperatorTable {
   struct Host {
     double forward_s = 0;  // for each operator that is dispatched, also by the optimizer
     double backward_s = 0;
-    double launch_s = 0;  // for each kernel in addition
+    double launch_s = 0;                 // for each kernel in addition
+    double python_line_s = 0;            // for each line of Python
+    double python_lines_of_forward = 0;  // that come with an operator forward where a capture counts none
     std::string source;
   } host;
   double slowest_host = 1;              // how many times longer than `host` a host has been found to take

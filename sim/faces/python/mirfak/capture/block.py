@@ -46,6 +46,8 @@ def capture_block(
             exchange = Exchange(pathlib.Path(folder), rank, frozenset((rank,)))
             environment = Environment(place, device_of(device), step, exchange, expandable, lambda: None)
             with environment:
+                if step is None:
+                    environment.count_lines()
                 yield block
                 if step is None:
                     environment.recorder.end()

@@ -39,10 +39,10 @@ def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
     original = convert_frame.CatchErrorsWrapper.__call__
 
     def traced(wrapper: Any, *arguments: Any, **keywords: Any) -> Any:
-        inductor.install(mode, steps, note)
         ends = dict(dynamo.utils.counters["graph_break"])
         try:
-            with _apart(steps):
+            with steps.recorder.python.apart, _apart(steps):
+                inductor.install(mode, steps, note)
                 result = original(wrapper, *arguments, **keywords)
         except Exception as error:
             if not _asks_for_driver(error):

@@ -109,6 +109,10 @@ class Environment:
         self.mode.__enter__()
         return self
 
+    def count_lines(self) -> None:
+        """Counts lines of Python from here on, in a window that is open already."""
+        self.recorder.python.start(self.steps.way_in)
+
     def __exit__(self, *raised: object) -> None:
         self.mode.__exit__(*raised)
         self.steps.remove()
@@ -129,6 +133,7 @@ def recorded(environment: Environment) -> dict[str, Any]:
         "rank": {
             "state": state_of(list(environment.steps.optimizers.values())),
             "dispatched": recorder.dispatched,
+            **({"python_lines": recorder.python.total} if recorder.python.total else {}),
             "memory": {
                 "peak_allocated_bytes": allocator.window_allocated,
                 "peak_reserved_bytes": allocator.window_reserved,

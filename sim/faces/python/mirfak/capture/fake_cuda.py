@@ -24,6 +24,8 @@ from .memory import Memory
 from .patches import replace
 from .recorder import Recorder
 
+TORCH = pathlib.Path(torch.__file__).parent
+
 
 class FakeCuda:
     """The GPUs of one process's node: `count` of them are visible, `current` is chosen."""
@@ -71,7 +73,7 @@ class FakeCuda:
 
     def set_device(self, device: Any) -> None:
         self.current = self.index(device)
-        set_current_device(pathlib.Path(torch.__file__).parent, self.current)
+        set_current_device(TORCH, self.current)
 
     def set_stream(self, stream: Any) -> None:
         if stream is not None:

@@ -90,9 +90,12 @@ class FakeDevices(TorchDispatchMode):
         self._truths = StatedTruths()
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
-        keywords = keywords or {}
         if any(is_wrapper(kind) for kind in types):
             return NotImplemented
+        with self.recorder.python.apart:
+            return self._dispatched(function, arguments, keywords or {})
+
+    def _dispatched(self, function: Any, arguments: Any, keywords: Any) -> Any:
         if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
             return function(*arguments, **keywords)  # PyTorch asks for the shape of a result: DTensor does
         if isinstance(function, torch._ops.HigherOrderOperator):

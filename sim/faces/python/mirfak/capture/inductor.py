@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -24,10 +25,10 @@ from .steps import Steps
 # Names of modules that Inductor writes, which they find here instead. A module may outlive the capture that it was written for.
 HEADER = """
 from mirfak.capture import inductor as mirfak_capture
-empty_strided_cuda = lambda *arguments: mirfak_capture.runtime().empty_strided(*arguments)
-reinterpret_tensor = lambda *arguments: mirfak_capture.runtime().reinterpret(*arguments)
-mirfak_part = lambda *arguments: mirfak_capture.runtime().steps.go_to(*arguments)
-mirfak_kernel = lambda *arguments: mirfak_capture.runtime().comes(*arguments)
+empty_strided_cuda = mirfak_capture.empty_strided
+reinterpret_tensor = mirfak_capture.reinterpret
+mirfak_part = mirfak_capture.part
+mirfak_kernel = mirfak_capture.kernel
 async_compile = mirfak_capture.Kernels()
 """
 
@@ -110,7 +111,8 @@ class Kernel:
         self.names = [name.split(":")[0].strip() for name in _signature(source).split(",")]
 
     def run(self, *arguments: Any, **keywords: Any) -> None:
-        runtime().launch(self.name, self.names, arguments)
+        with apart():
+            runtime().launch(self.name, self.names, arguments)
 
 
 def _signature(source: str) -> str:
@@ -134,6 +136,29 @@ _runtime: list[Runtime] = []
 
 def runtime() -> Runtime:
     return _runtime[0]
+
+
+def apart() -> AbstractContextManager[None]:
+    """What runs within is no part of the program."""
+    return runtime().steps.recorder.python.apart
+
+
+def empty_strided(*arguments: Any) -> torch.Tensor:
+    with apart():
+        return runtime().empty_strided(*arguments)
+
+
+def reinterpret(*arguments: Any) -> torch.Tensor:
+    with apart():
+        return runtime().reinterpret(*arguments)
+
+
+def part(*arguments: Any) -> None:
+    runtime().steps.go_to(*arguments)
+
+
+def kernel(*arguments: Any) -> None:
+    runtime().comes(*arguments)
 
 
 def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:

@@ -9,9 +9,11 @@ overwritten by the answer in this process's private copy of the page: no compile
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import pathlib
 import platform
+from collections.abc import Callable
 
 from ..errors import InternalError
 
@@ -83,8 +85,14 @@ def set_current_device(torch_folder: pathlib.Path, number: int) -> None:
     Calls setDevice of the guard that PyTorch has for fakes on GPUs: the fourth function of c10's
     DeviceGuardImplInterface, whose argument is two bytes, the type of the device and its number.
     """
+    set_device, guard = _guard(torch_folder)
+    set_device(guard, CUDA | number << 8)
+
+
+@functools.cache
+def _guard(torch_folder: pathlib.Path) -> tuple[Callable[[int, int], None], int]:
+    """setDevice of the guard, and the guard."""
     library = ctypes.CDLL(str(torch_folder / "lib" / "libc10.so"))
     guards = (ctypes.c_void_p * 2).in_dll(library, "_ZN3c104impl26device_guard_impl_registryE")
     functions = ctypes.cast(guards[CUDA], ctypes.POINTER(ctypes.POINTER(ctypes.c_void_p))).contents
-    set_device = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint16)(functions[3])
-    set_device(guards[CUDA], CUDA | number << 8)
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint16)(functions[3]), guards[CUDA]

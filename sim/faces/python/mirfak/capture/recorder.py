@@ -16,8 +16,11 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from .python_lines import PythonLines
+
 # Parts of a module's path that are numbers. Modules are told of while Dynamo watches, which refuses generators.
 NUMBERS = re.compile(r"(?<![^.])\d+(?![^.])")
+LINES = 512  # of Python that make an event: some 50 microseconds
 PHASES = ("forward", "recomputation", "backward", "optimizer")
 
 
@@ -54,6 +57,7 @@ class Recorder:
         self.recording = False
         self.at_begin: Callable[[], None] = lambda: None
         self.dispatched = 0
+        self.python = PythonLines()
         self._undisclosed = 0  # operators dispatched since the last event that launch nothing
         self._blocks = self._works = self._events = self._streams = 0
         # Autograd runs the backward pass in a thread of its own, while the thread that asked for it waits.
@@ -81,7 +85,8 @@ class Recorder:
         self.recording, self.events, self.dispatched, self._undisclosed = True, [], 0, 0
 
     def end(self) -> None:
-        self._flush()
+        self.python.stop()
+        self._flush(1)
         self.recording = False
 
     def host(self) -> None:
@@ -126,7 +131,7 @@ class Recorder:
     def block_host(self, reason: str) -> None:
         """The host waits until the device has done what it was given."""
         if self.recording:
-            self._add(["block", reason])
+            self._add(["block", reason], 1)
 
     def begin_graph(self) -> None:
         """What is launched from now on goes into a CUDA graph, and is not done."""
@@ -184,10 +189,13 @@ class Recorder:
             with self._lock:
                 self.memory_before.append(event)
 
-    def _flush(self) -> None:
+    def _flush(self, lines: int) -> None:
+        """lines: so many of Python make an event."""
         if self._undisclosed:
             self.events.append(["host", self._undisclosed])
             self._undisclosed = 0
+        if self.python.waiting >= lines:
+            self.events.append(["python", self.python.take()])
 
     def _launch(self, event: list[Any]) -> None:
         if self._tape is None:
@@ -195,7 +203,7 @@ class Recorder:
         else:
             self._tape.append(event)
 
-    def _add(self, event: list[Any]) -> None:
+    def _add(self, event: list[Any], lines: int = LINES) -> None:
         with self._lock:
-            self._flush()
+            self._flush(lines)
             self.events.append(event)

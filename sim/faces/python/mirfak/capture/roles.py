@@ -79,6 +79,7 @@ def fingerprint(groups: Groups, collectives: list[Any], recorded: dict[str, Any]
     """Equal for two ranks that play the same role. collectives: the table that events of `recorded` name.
 
     When memory is freed does not count: autograd frees tensors in a thread of its own, now a little sooner, now later.
+    Nor do lines of Python: the first rank often prints what the others do not.
     """
     places: dict[int, str] = {}
 
@@ -89,7 +90,7 @@ def fingerprint(groups: Groups, collectives: list[Any], recorded: dict[str, Any]
             places[event[1]] = json.dumps(groups.relative(collectives[event[1]]), sort_keys=True)
         return ["comm", places[event[1]], *event[2:]]
 
-    events = [said(event) for event in recorded["events"] if event[0] != "free"]
+    events = [said(event) for event in recorded["events"] if event[0] not in ("free", "python")]
     text = json.dumps([recorded["state"], recorded["dispatched"], events])
     return hashlib.sha256(text.encode()).hexdigest()
 

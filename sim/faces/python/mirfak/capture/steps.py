@@ -57,6 +57,11 @@ class Steps:
         for hook in self._hooks:
             hook.remove()
 
+    @staticmethod
+    def way_in() -> None:
+        """Dispatches an operator that does nothing."""
+        torch.empty(0)
+
     def place(self) -> tuple[int, int]:
         """Module (its place in the recorder's table) and phase of what is dispatched now."""
         part = getattr(self._threads, "part", None)
@@ -112,20 +117,27 @@ class Steps:
 
     def _install_modules(self) -> None:
         """Follows calls of modules. No hooks of PyTorch: torch.compile would trace them."""
-        original = self.call_of_modules
+        original, python = self.call_of_modules, self.recorder.python
 
         def called(module: torch.nn.Module, *arguments: Any, **keywords: Any) -> Any:
+            counting = python.counting  # without python.apart, which torch.compile would look at
+            if counting:
+                sys.settrace(None)
             if torch._C._current_graph_task_id() == -1:
                 self._after_backward = False
             stack = self._stack()
             stack.append(self.recorder.module(self._name(module), calling_line))
+            if counting:
+                sys.settrace(python.called)
             try:
                 return original(module, *arguments, **keywords)
             finally:
                 stack.pop()
 
         replace(torch.nn.Module, "__call__", called)
-        skip_code(called.__code__)
+        python.pass_through(called.__code__)
+        for code in (called.__code__, *python.codes):
+            skip_code(code)
 
     def _name(self, module: torch.nn.Module) -> str:
         """The module's path within the outermost module that has been called, "model.layers.3.mlp"."""
@@ -153,6 +165,7 @@ class Steps:
         self._recomputed_places.clear()
         if self.finished == self.wanted:
             self.recorder.begin()
+            self.recorder.python.start(self.way_in)
         elif self.wanted is not None and self.finished == self.wanted + 1:
             self.recorder.end()
             self.done()
