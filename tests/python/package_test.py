@@ -35,7 +35,7 @@ class Package(unittest.TestCase):
         self.assertEqual(importlib.metadata.version("mirfak"), expected)
 
     def test_data(self):
-        for folder in ("models", "hw_profiles"):
+        for folder in ("models", "hw_profiles", "scenarios"):
             ours = {path.relative_to(SOURCE / folder) for path in (SOURCE / folder).rglob("*.yaml")}
             theirs = {path.relative_to(FOLDER / "data" / folder) for path in (FOLDER / "data" / folder).rglob("*.yaml")}
             self.assertTrue(ours)
@@ -43,7 +43,16 @@ class Package(unittest.TestCase):
 
     def test_nothing_else_is_in_it(self):
         files = {str(path).split("/")[0] for path in importlib.metadata.files("mirfak")}
-        self.assertEqual({name for name in files if not name.endswith(".dist-info")} - {"__pycache__"}, {"mirfak"})
+        self.assertEqual({name for name in files if not name.endswith(".dist-info")} - {"__pycache__", ".."}, {"mirfak"})
+        outside = [path for path in map(str, importlib.metadata.files("mirfak")) if path.startswith("..")]
+        self.assertEqual([pathlib.Path(path).name for path in outside], ["mirfak"], "the command alone")
+
+    def test_who_made_it_and_under_which_licence(self):
+        said = importlib.metadata.metadata("mirfak")
+        self.assertEqual(said["License"], "Apache-2.0")
+        self.assertIn("authors of mirfak", said["Author"])
+        self.assertIn("Programming Language :: Python :: 3.12", said.get_all("Classifier"))
+        self.assertTrue(any(path.name == "LICENSE" for path in importlib.metadata.files("mirfak")))
 
 
 class Documentation(unittest.TestCase):

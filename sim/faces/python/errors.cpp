@@ -26,6 +26,11 @@ const char* class_of(ErrorKind kind) {
   return "InternalError";
 }
 
+// True for the error of base/read_files.cpp, and of readers that say the same, where there is no file of this name.
+bool is_of_missing_file(const Error& error) {
+  return error.kind() == ErrorKind::input && error.message().starts_with("there is no such file");
+}
+
 // An option of the program that error messages name, and the corresponding argument in Python.
 struct OptionWord {
   std::string_view option;
@@ -79,7 +84,8 @@ nb::object known(int place) { return place > 0 ? nb::object(nb::int_(place)) : n
 void raise(const Error& error, std::string (*in_words)(std::string)) {
   const Location& where = error.where();
   const nb::object file = where.known() ? nb::object(nb::str(in_words(where.file).c_str())) : nb::object(nb::none());
-  const nb::object type = nb::module_::import_("mirfak.errors").attr(class_of(error.kind()));
+  const char* const name = is_of_missing_file(error) ? "MissingFileError" : class_of(error.kind());
+  const nb::object type = nb::module_::import_("mirfak.errors").attr(name);
   const nb::object raised = type(in_words(error.what()), file, known(where.line), known(where.column),
                                  in_words(error.message()), in_words(error.hint()));
   PyErr_SetObject(type.ptr(), raised.ptr());

@@ -12,6 +12,7 @@ void add_frontier(nanobind::module_& module);
 void add_import(nanobind::module_& module);
 void add_jobs(nanobind::module_& module);
 void add_plan(nanobind::module_& module);
+void add_program(nanobind::module_& module);
 void add_replay(nanobind::module_& module);
 void add_search(nanobind::module_& module);
 void add_sweep(nanobind::module_& module);

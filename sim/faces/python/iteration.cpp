@@ -160,6 +160,21 @@ void add_tables(IterationClass& type) {
           nb::for_getter(nb::sig("def stages(self) -> pandas.DataFrame")),
           "A row for each pipeline stage (and class of replicas): its GPU, power in watts, seconds by activity, bytes "
           "of memory by part.")
+      .def(
+          "plot",
+          [](const nb::object& self, const std::string& kind, const nb::object& axes) {
+            return nb::module_::import_("mirfak._plots").attr("plot_result")(self, kind, axes);
+          },
+          "kind"_a = "breakdown", nb::kw_only(), "axes"_a.none() = nb::none(),
+          nb::sig("def plot(self, kind: str = 'breakdown', *, axes: matplotlib.axes.Axes | None = None) -> "
+                  "matplotlib.axes.Axes"),
+          "Draws with matplotlib, and returns the axes, those given or of a new figure. kind: 'breakdown', where the "
+          "time "
+          "goes; 'memory'; 'timeline', what the GPU of each stage does.")
+      .def(
+          "_repr_html_",
+          [](const nb::object& self) { return nb::module_::import_("mirfak._html").attr("result_html")(self); },
+          nb::sig("def _repr_html_(self) -> str"), "The result as notebooks show it.")
       .def_prop_ro(
           "notes",
           [](const Iteration& self) {

@@ -29,6 +29,7 @@ NB_MODULE(_mirfak, module) {
   add_plan(module);
   add_frontier(module);
   add_training(module);
+  add_program(module);
   add_replay(module);
   add_calibration(module);
   add_comparison(module);

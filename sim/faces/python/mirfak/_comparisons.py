@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from . import _frames, _mirfak
 from ._inputs import DataFolder, Overrides, Scenario, at_least, input_of, one_or_more, overrides_of
 from ._results import FoundRecord, Record
-from ._sweeps import Progress
+from ._progress import Progress, reporting
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -111,19 +111,20 @@ def compare(
     overrides: Overrides | None = None,
     *,
     threads: int = 0,
-    progress: Progress | None = None,
+    progress: Progress = None,
     data: DataFolder = None,
 ) -> ComparisonResult:
     """The best strategy of one job on each of several clusters, clouds or numbers of nodes, beside each other.
 
     options: a file of options (sim/faces/comparison/README.md has its keys), as a scenario is given to simulate(); it may ask
     for the fewest GPUs or the least money for a date, or the latest start. overrides: keys of the scenario of all
-    options. threads: 0 takes all cores. progress(done, total): options. data: as of simulate().
+    options. threads: 0 takes all cores. progress(done, total): options; True shows a bar. data: as of simulate().
 
     An option that cannot run is a row that says why.
     """
     at_least("threads", threads, 0)
-    return ComparisonResult(_mirfak.compare(input_of(options, overrides, data), threads, progress))
+    with reporting(progress, "options") as report:
+        return ComparisonResult(_mirfak.compare(input_of(options, overrides, data), threads, report))
 
 
 def diff(

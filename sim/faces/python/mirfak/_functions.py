@@ -16,16 +16,20 @@ from ._calibrations import (
     calibrate_runs,
     calibrate_trace,
 )
+from ._commands import block, schedule, serve, shard, topology
+from ._commands import names as list  # noqa: A004 (the program's word)
 from ._comparisons import ComparisonResult, DifferenceResult, SensitivityResult, compare, diff
 from ._imports import ImportResult, import_files
 from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, one_or_more
 from ._inputs import overrides_of, path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
+from ._plots import plot_sweep
+from ._progress import Progress, reporting
 from ._replays import ChakraReplayResult, ReplayResult, Speeds, replay, replay_chakra
 from ._results import CapturedResult, FrontierResult, JobsResult, PlanResult, Record, SearchResult, TrainingResult
 from ._results import ValidationResult
-from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
-from .errors import Error, InfeasibleError, InputError, InternalError
+from ._sweeps import Submits, frame_of_sweep, sweep_frame
+from .errors import Error, InfeasibleError, InputError, InternalError, MissingFileError
 
 if TYPE_CHECKING:
     import pandas
@@ -43,6 +47,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "JobsResult",
+    "MissingFileError",
     "Overrides",
     "PlanResult",
     "Record",
@@ -59,6 +64,7 @@ __all__ = [
     "TrainingResult",
     "ValidationResult",
     "__version__",
+    "block",
     "calibrate",
     "calibrate_machine",
     "calibrate_runs",
@@ -68,16 +74,22 @@ __all__ = [
     "diff",
     "frontier",
     "import_files",
+    "list",
     "plan_alpa",
+    "plot_sweep",
     "read_sweep",
     "read_trace",
     "reload_data",
     "replay",
     "replay_chakra",
+    "schedule",
     "search",
+    "serve",
+    "shard",
     "simulate",
     "simulate_jobs",
     "sweep",
+    "topology",
     "train",
     "validate",
 ]
@@ -153,20 +165,23 @@ def search(
     *,
     threads: int = 0,
     time_limit_s: float = 0,
-    progress: Progress | None = None,
+    progress: Progress = None,
     data: DataFolder = None,
 ) -> SearchResult:
     """The best strategies to train the scenario's model on its cluster.
 
     What stands under `strategy` is fixed, the section `search` limits the rest: overrides={"search.objective": "cost"}.
     threads: 0 takes all cores. time_limit_s: after so many seconds, the best so far; 0: none.
-    progress(done, total): called some times a second from this thread, with strategies dealt with and in all.
+    progress(done, total): called some times a second from this thread, with strategies dealt with and in all; True
+    shows a bar of tqdm.
 
     Raises InfeasibleError where nothing keeps the rules, fits in memory and is within the limits.
     """
     at_least("threads", threads, 0)
     at_least("time_limit_s", time_limit_s, 0)
-    return SearchResult(_mirfak.search(input_of(scenario, overrides, data), threads, time_limit_s, progress))
+    with reporting(progress, "strategies") as report:
+        found = _mirfak.search(input_of(scenario, overrides, data), threads, time_limit_s, report)
+    return SearchResult(found, data)
 
 
 def plan_alpa(
@@ -176,7 +191,7 @@ def plan_alpa(
     levels: str = "both",
     threads: int = 0,
     time_limit_s: float = 0,
-    progress: Progress | None = None,
+    progress: Progress = None,
     data: DataFolder = None,
 ) -> PlanResult:
     """A plan as Alpa makes it: integer programs divide blocks, a dynamic program divides the model into stages.
@@ -191,7 +206,9 @@ def plan_alpa(
     """
     at_least("threads", threads, 0)
     at_least("time_limit_s", time_limit_s, 0)
-    return PlanResult(_mirfak.plan_alpa(input_of(scenario, overrides, data), levels, threads, time_limit_s, progress))
+    with reporting(progress, "plans") as report:
+        found = _mirfak.plan_alpa(input_of(scenario, overrides, data), levels, threads, time_limit_s, report)
+    return PlanResult(found, data)
 
 
 def sweep(
@@ -203,7 +220,7 @@ def sweep(
     threads: int = 0,
     executor: Submits | Callable[[], Submits] | None = None,
     shards: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     data: DataFolder = None,
 ) -> pandas.DataFrame:
     """Every point of a scenario with axes: a row for each, by the number of the point.
@@ -218,12 +235,13 @@ def sweep(
     `out` (needed where they are on other machines) and of the scenario. The table is that of one process, to the bit.
     shards: into how many equal parts; default by the number of points. threads: of each shard or, without an
     executor, of the run; 0: all cores, or with an executor one.
-    progress(done, total): points, or with an executor shards, that are finished.
+    progress(done, total): points, or with an executor shards, that are finished; True shows a bar of tqdm.
     """
     at_least("threads", threads, 0)
     if executor is not None and threads == 0:
         threads = 1
-    return sweep_frame(sweep, overrides_of(overrides), data, out, resume, threads, executor, shards, progress)
+    with reporting(progress, "points") as report:
+        return sweep_frame(sweep, overrides_of(overrides), data, out, resume, threads, executor, shards, report)
 
 
 def read_sweep(path: str | os.PathLike[str]) -> pandas.DataFrame:
@@ -273,17 +291,16 @@ def validate(
     *,
     tiers: str = "AB",
     mapping: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
     data: DataFolder = None,
 ) -> ValidationResult:
     """How far predictions are from tables (CSV) of measured runs: mean absolute error, and every row.
 
     tiers: which graded rows count; rows without a tier always do. mapping: a YAML file that says what columns and words
-    mean, read before the common vocabulary. progress(done, total): tables.
+    mean, read before the common vocabulary. progress(done, total): tables; True shows a bar.
     """
-    return ValidationResult(
-        _mirfak.validate(paths_of(tables), tiers, path_of(mapping), data_folder(data), progress)
-    )
+    with reporting(progress, "tables") as report:
+        return ValidationResult(_mirfak.validate(paths_of(tables), tiers, path_of(mapping), data_folder(data), report))
 
 
 def _antithetic(sampling: str, samples: int) -> bool:

@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _frames, _mirfak
+from . import _frames, _html, _mirfak, _plots
+from ._inputs import DataFolder, input_of
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 
 class Record:
@@ -57,18 +59,36 @@ class FoundStrategies(Record):
     strategies: list[dict[str, Any]]
     notes: list[str]
 
-    def __init__(self, found: _mirfak.FoundStrategies | _mirfak.FoundPlans) -> None:
+    def __init__(self, found: _mirfak.FoundStrategies | _mirfak.FoundPlans, data: DataFolder = None) -> None:
         super().__init__(found.to_dict())
         self._found = found
+        self._data = data
+        self._best: _mirfak.Result | None = None
 
     def __len__(self) -> int:
         return len(self._found)
 
     @property
-    def best(self) -> dict[str, Any]:
-        """The first of `strategies`."""
-        best: dict[str, Any] = self.strategies[0]
-        return best
+    def best(self) -> _mirfak.Result:
+        """The best strategy as simulate() has it; the keys of the search's JSON are in strategies[0]."""
+        if self._best is None:
+            found = _mirfak.simulate(input_of(self.scenario(), None, self._data), False, False, 0, None, True)
+            assert isinstance(found, _mirfak.Result)
+            self._best = found
+        return self._best
+
+    def plot(self, *, axes: Axes | None = None) -> Axes:
+        """The strategies by time and cost, numbered from the best, 0; returns the axes (matplotlib)."""
+        return _plots.plot_strategies(self, axes)
+
+    def __repr__(self) -> str:
+        best = self.strategies[0]
+        words = _html.strategy_words(best["strategy"])
+        time, gpus = _html.shown("iteration_time_s", best["iteration_time_s"]), best["gpus"]
+        return f"<mirfak.{type(self).__name__}: best of {len(self)}: {words}: {time} an iteration on {gpus} GPUs>"
+
+    def _repr_html_(self) -> str:
+        return _html.strategies_html(self)
 
     @property
     def frame(self) -> pandas.DataFrame:
@@ -137,6 +157,10 @@ class FrontierResult(Record):
     def points(self) -> pandas.DataFrame:
         """The corners of the curve: iteration_time_s and energy_j; linear between."""
         return _frames.frame_of(self._values["points"])
+
+    def plot(self, *, axes: Axes | None = None) -> Axes:
+        """The least energy over the time of an iteration, with the plans; returns the axes (matplotlib)."""
+        return _plots.plot_frontier(self, axes)
 
     def clock_plan(self) -> dict[str, Any]:
         """By straggler, stage and pass, the clock to set in MHz: keys as of `mirfak frontier --plan`."""

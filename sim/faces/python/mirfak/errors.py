@@ -44,6 +44,10 @@ class InputError(Error):
     """Input that cannot be understood: an unknown key, an impossible value, a file that is not there."""
 
 
+class MissingFileError(InputError, FileNotFoundError):
+    """A file that is not there: an InputError, and a FileNotFoundError for code that expects one."""
+
+
 class InfeasibleError(Error):
     """Understood, but it cannot run: sizes that do not divide, a rule of the strategy, nothing that fits."""
 
