@@ -80,6 +80,20 @@ TEST_CASE("doctor says what works, and fails where something does not") {
   CHECK(broken.out.find("processors") != std::string::npos);
 }
 
+TEST_CASE("a word where a template has a number is refused") {
+  const auto refusal_of = [](const std::string& what, const std::string& value) {
+    const Finished finished = run({"init", what, "--set", value});
+    CHECK(finished.out.empty() == (finished.status != 0));
+    return finished.err;
+  };
+  const std::string place = "cluster.nodes[0].count=llama3-8b";
+  CHECK(refusal_of("scenario", place).find("cluster.nodes[0].count: expected a number, found 'llama3-8b'") !=
+        std::string::npos);
+  CHECK(refusal_of("search", "training.global_batch=many").find("expected a number") != std::string::npos);
+  CHECK(refusal_of("scenario", "training.global_batch=8k").empty());
+  CHECK(refusal_of("scenario", "model=llama3-8b").empty());
+}
+
 TEST_CASE("templates become files of one's own, and all that is missing is said at once") {
   const ScratchFolder folder;
   const auto in_folder = [&](const std::string& line) { return run_shell(line, folder.path()); };

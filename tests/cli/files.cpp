@@ -197,16 +197,17 @@ TEST_CASE("files of --emit-dir replace no input, and all of them are written or 
 TEST_CASE("a file that only a scenario names is no output either") {
   const ScratchFolder folder;
   const std::string model = read_text(fs::path(mirfak::source_root()) / "models" / "gpt3-1.3b.yaml");
-  folder.write("own.yaml", model);
+  folder.write("own.model", model);
   folder.write("s.yaml",
-               std::string(kScenario).replace(0, std::string("model: gpt3-1.3b").size(), "model: ./own.yaml"));
+               std::string(kScenario).replace(0, std::string("model: gpt3-1.3b").size(), "model: ./own.model"));
   for (const char* option : {"--trace", "--timeline", "--links", "--memory-snapshot"}) {
-    check_refused(run({{"simulate", "s.yaml", option, "sub/../own.yaml"}, folder.path()}), "cannot be written");
-    check_refused(run({{"simulate", "s.yaml", option, "own.yaml", "--set", "cluster.nodes[0].count=2"}, folder.path()}),
-                  "was read as an input");
-    CHECK(read_text(folder.path() / "own.yaml") == model);
+    check_refused(run({{"simulate", "s.yaml", option, "sub/../own.model"}, folder.path()}), "cannot be written");
+    check_refused(
+        run({{"simulate", "s.yaml", option, "own.model", "--set", "cluster.nodes[0].count=2"}, folder.path()}),
+        "was read as an input");
+    CHECK(read_text(folder.path() / "own.model") == model);
   }
-  CHECK(folder.names() == std::vector<std::string>{"own.yaml", "s.yaml"});
+  CHECK(folder.names() == std::vector<std::string>{"own.model", "s.yaml"});
 }
 
 TEST_CASE("what cannot be written shows before anything is read, with one status and the reason") {

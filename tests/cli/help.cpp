@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
 
 namespace help_test {
@@ -61,6 +62,63 @@ TEST_CASE("the version is the project's") {
   REQUIRE(finished.out.starts_with("mirfak "));
   const std::string version = finished.out.substr(7, finished.out.size() - 8);
   CHECK(contains(lists, "VERSION " + version + " "));
+}
+
+TEST_CASE("help and version are words, too") {
+  CHECK(run({"help"}).out == run({"--help"}).out);
+  CHECK(run({"help", "simulate"}).out == run({"simulate", "--help"}).out);
+  CHECK(contains(run({"help", "simulat"}).err, "did you mean 'simulate'?"));
+  CHECK(run({"help", "simulate", "search"}).status == 2);
+  for (const char* word : {"version", "-v"}) CHECK(run({word}).out == run({"--version"}).out);
+}
+
+TEST_CASE("a dash is standard input, which may be read more than once") {
+  const ScratchFolder folder;
+  folder.write("s.yaml",
+               "model: gpt3-125m\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\ntraining: {global_batch: 8}\n"
+               "strategy: {zero: 1}\n");
+  folder.write("train.log", "{'train_runtime': 50.0, 'train_steps_per_second': 0.2, 'epoch': 1.0}\n");
+  const auto time_of = [&](const std::string& line) {
+    return run_shell(line + " | grep '^  time'", folder.path()).out;
+  };
+  const std::string time = time_of("mirfak simulate s.yaml");
+  CHECK_FALSE(time.empty());
+  CHECK(time_of("cat s.yaml | mirfak simulate -") == time);
+  CHECK(time_of("mirfak simulate - < s.yaml") == time);
+  const Finished log = run_shell("cat train.log | mirfak validate - --with s.yaml", folder.path());
+  CHECK(contains(log.out, "measured   5.00 s"));
+  CHECK(contains(run_shell("cat s.yaml | mirfak diff - -", folder.path()).err, "standard input is one file"));
+}
+
+TEST_CASE("an ending that stands for another format than the written one is refused") {
+  const ScratchFolder folder;
+  folder.write("s.yaml",
+               "model: gpt3-125m\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\ntraining: {global_batch: 8}\n"
+               "strategy: {zero: 1}\n");
+  struct Case {
+    std::string option;
+    std::string file;
+    std::string ending;  // that is expected; "": the file is written
+  };
+  const std::vector<Case> cases = {{"--report", "x.pdf", ".html"},  {"--trace", "x.json", ".h5"},
+                                   {"--timeline", "x.h5", ".json"}, {"--report", "x.HTML", ""},
+                                   {"--timeline", "x.json", ""},    {"--trace", "x", ""}};
+  for (const Case& one : cases) {
+    CAPTURE(one.file);
+    const Finished finished = run(Invocation{{"simulate", "s.yaml", one.option, one.file}, folder.path()});
+    CHECK(finished.status == (one.ending.empty() ? 0 : 2));
+    CHECK(std::filesystem::exists(folder.path() / one.file) == one.ending.empty());
+    if (!one.ending.empty()) CHECK(contains(finished.err, "give it a name that ends in " + one.ending));
+  }
+}
+
+TEST_CASE("durations have units") {
+  const ScratchFolder folder;
+  folder.write("s.yaml",
+               "model: gpt3-125m\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\ntraining: {global_batch: 8}\n"
+               "strategy: {zero: 1}\nsearch: {}\n");
+  CHECK(run(Invocation{{"search", "s.yaml", "--time-limit", "10min", "--top", "1"}, folder.path()}).status == 0);
+  CHECK(contains(run(Invocation{{"search", "s.yaml", "--time-limit", "10 apples"}, folder.path()}).err, "ns, us, ms"));
 }
 
 TEST_CASE("what is misspelt is refused, with the nearest name") {

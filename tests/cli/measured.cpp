@@ -70,14 +70,19 @@ TEST_CASE("recorded steps are replayed, also with what would be different") {
 TEST_CASE("a recording is told: its steps, and where the time of the GPU goes") {
   const ScratchFolder folder;
   folder.write("recording.json", recording());
-  const json result = printed(folder, {"calibrate", "--trace", "recording.json"});
+  const json result = printed(folder, {"trace", "recording.json"});
   const json& only = result.at("recordings").at(0);
   CHECK(only.at("kernels") == 8);
   CHECK(only.at("busy_s").get<double>() == doctest::Approx(0.008));
   CHECK(only.at("steps").size() == 4);
   CHECK(only.at("classes").at(0).at("name") == "gemm");
-  const Finished text = run({{"calibrate", "--trace", "recording.json"}, folder.path()});
+  const Finished text = run(Invocation{{"trace", "recording.json"}, folder.path()});
   REQUIRE_MESSAGE(text.status == 0, text.err);
   CHECK(text.out.find("8 kernels, 0 copies") != std::string::npos);
   CHECK(text.out.find("gemm") != std::string::npos);
+  CHECK(text.out == run({{"calibrate", "--trace", "recording.json"}, folder.path()}).out);
+  const Finished refused = run(Invocation{{"validate", "recording.json"}, folder.path()});
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("mirfak trace 'recording.json' shows what ran") != std::string::npos);
+  CHECK(refused.err.find("mirfak validate predicted.h5 'recording.json' compares") != std::string::npos);
 }

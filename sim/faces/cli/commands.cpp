@@ -30,6 +30,7 @@ constexpr std::array kCommands = {
     Command{"sweep", "simulate every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "score predictions against tables of measured runs", run_validate},
     Command{"calibrate", "fit the constants of kernels and links to measured tables", run_calibrate},
+    Command{"trace", "show what a profiler recorded of a training: kernels, communication, steps, the host", run_trace},
     Command{"replay", "execute recorded steps of a real training again: what its stragglers cost", run_replay},
     Command{"block", "show what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
     Command{"shard", "complete annotations of a few tensors to all: shardings, collectives, memory", run_shard},
@@ -52,7 +53,9 @@ std::string help() {
       "Predicts how long a distributed training job takes, what it costs, and what memory and energy it needs.\n\n";
   for (const Command& command : kCommands) out += fmt::format("  {:<11}{}\n", command.name, command.sentence);
   return out +
-         "\nmirfak COMMAND --help prints the options of a command; mirfak --version prints the version of mirfak.\n"
+         "\nmirfak help COMMAND prints the options of a command; mirfak version prints the version of mirfak. A file - "
+         "is\n"
+         "standard input.\n"
          "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run,\n"
          "4 an assertion of the scenario that does not hold, 130 ended by Ctrl-C.\n";
 }
@@ -62,6 +65,17 @@ CommandOutput refuse(const std::string& name) {
   for (const Command& command : kCommands) names.emplace_back(command.name);
   fail_input({}, fmt::format("unknown command '{}'", excerpt(name)),
              did_you_mean(name, names, "expected " + join_or(names)));
+}
+
+// Returns the help of a command, `help COMMAND`.
+CommandOutput help_of(std::span<const std::string> words, const Surroundings& surroundings) {
+  if (words.size() > 1)
+    fail_input({}, fmt::format("unexpected argument '{}'", excerpt(words[1])), "usage: mirfak help [COMMAND]");
+  const std::vector<std::string> asks = {"--help"};
+  for (const Command& command : kCommands) {
+    if (command.name == words.front()) return command.run(asks, surroundings);
+  }
+  return refuse(words.front());
 }
 
 }  // namespace
@@ -87,8 +101,11 @@ void complain_of_assertions(const AssertionResult& asserted, CommandOutput& outp
 CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings) {
   if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h") return {help(), {}};
-  if (name == "--version") return {fmt::format("mirfak {}\n", program_version()), {}};
+  const bool asks = name == "help" && arguments.size() > 1;
+  if (name == "--help" || name == "-h" || (name == "help" && !asks)) return {help(), {}};
+  if (asks) return help_of(arguments.subspan(1), surroundings);
+  if (name == "--version" || name == "-v" || name == "version")
+    return {fmt::format("mirfak {}\n", program_version()), {}};
   const ReadFiles reading;
   const NotedDataFolders noting;
   for (const Command& command : kCommands) {

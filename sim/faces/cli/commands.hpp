@@ -61,6 +61,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
 CommandOutput run_sweep_command(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_train(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_trace(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_replay(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_block(std::span<const std::string> arguments, const Surroundings& surroundings);

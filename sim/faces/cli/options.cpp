@@ -6,8 +6,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <map>
 #include <utility>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace mirfak {
 
@@ -130,19 +138,94 @@ void refuse_too_many(const po::parsed_options& parsed) {
   }
 }
 
+std::vector<std::string>& outputs() {
+  thread_local std::vector<std::string> files;
+  return files;
+}
+
+// Endings that stand for one format; those of YAML and of pages have two spellings.
+bool stands_for_a_format(const std::string& ending) {
+  static const std::vector<std::string> endings = {".csv", ".docx", ".gz",   ".h5",  ".hdf5", ".htm", ".html",
+                                                   ".jpg", ".json", ".md",   ".pdf", ".png",  ".ps",  ".pickle",
+                                                   ".svg", ".txt",  ".xlsx", ".xml", ".yaml", ".yml", ".zip"};
+  return std::find(endings.begin(), endings.end(), ending) != endings.end();
+}
+
+// True for two endings of one format, and for the two formats of a report: Markdown and a page.
+bool is_alike(const std::string& one, const std::string& other) {
+  static const std::vector<std::vector<std::string>> alike = {
+      {".yaml", ".yml", ".json"}, {".html", ".htm"}, {".h5", ".hdf5"}, {".md", ".html"}, {".csv", ".txt"}};
+  const auto has = [](const std::vector<std::string>& endings, const std::string& ending) {
+    return std::find(endings.begin(), endings.end(), ending) != endings.end();
+  };
+  return one == other || std::any_of(alike.begin(), alike.end(), [&](const std::vector<std::string>& endings) {
+           return has(endings, one) && has(endings, other);
+         });
+}
+
+// Refuses an output such as --report x.pdf, which would hold HTML.
+void refuse_other_endings(const CommandSyntax& syntax) {
+  for (const CommandSyntax::FileOption& option : syntax.file_options) {
+    const std::string written = std::filesystem::path(option.value).extension().string();
+    if (option.role != FileRole::output || written.empty()) continue;
+    for (const std::string& path : option.given()) {
+      const std::string ending = std::filesystem::path(path).extension().string();
+      if (is_alike(written, ending) || !stands_for_a_format(ending)) continue;
+      fail_input({},
+                 fmt::format("--{} {}: the file would not be what {} stands for", option.name, excerpt(path), ending),
+                 fmt::format("give it a name that ends in {}", written));
+    }
+  }
+}
+
+constexpr const char* kStandardInput = "/dev/stdin";
+
+// Keeps what comes through standard input in memory, so that a file can be read from it more than once.
+void keep_standard_input() {
+  struct stat status {};
+  if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode)) return;
+  const int kept = memfd_create("standard input", MFD_CLOEXEC);
+  if (kept < 0) fail_internal("this machine cannot keep standard input in memory");
+  std::array<char, std::size_t{1} << 16> block;
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_input({"-", 0, 0}, "standard input cannot be read", std::strerror(errno));
+    if (got == 0) break;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = ::write(kept, block.data() + done, static_cast<std::size_t>(got - done));
+      if (put < 0) fail_internal(fmt::format("standard input cannot be kept in memory: {}", std::strerror(errno)));
+      done += put;
+    }
+  }
+  if (dup2(kept, STDIN_FILENO) < 0) fail_internal("standard input cannot be kept in memory");
+  ::close(kept);
+}
+
+// Replaces the operand "-" by the name of standard input.
+void take_standard_input(std::vector<std::string>& operands) {
+  const auto dashes = std::count(operands.begin(), operands.end(), "-");
+  if (dashes == 0) return;
+  if (dashes > 1) fail_input({}, "standard input is one file, and - stands there twice", "give the other by its name");
+  keep_standard_input();
+  std::replace(operands.begin(), operands.end(), std::string("-"), std::string(kStandardInput));
+}
+
 }  // namespace
+
+const std::vector<std::string>& named_outputs() { return outputs(); }
 
 void CommandSyntax::add_file(FileRole role, const char* name, std::string& path, const char* value,
                              const char* sentence) {
   options.add_options()(name, po::value(&path)->value_name(value), sentence);
   file_options.push_back(
-      {role, name, [&path] { return path.empty() ? std::vector<std::string>{} : std::vector{path}; }});
+      {role, name, value, [&path] { return path.empty() ? std::vector<std::string>{} : std::vector{path}; }});
 }
 
 void CommandSyntax::add_files(FileRole role, const char* name, std::vector<std::string>& paths, const char* value,
                               const char* sentence) {
   options.add_options()(name, po::value(&paths)->value_name(value), sentence);
-  file_options.push_back({role, name, [&paths] { return paths; }});
+  file_options.push_back({role, name, value, [&paths] { return paths; }});
 }
 
 CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
@@ -190,7 +273,14 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
                                     [](const std::string* value) { return !value->empty(); });
   if (operands.size() < expected && !replaced && !syntax.operand_optional)
     fail_input({}, "an argument is missing", usage());
-  check_files(files_of(syntax, operands));
+  take_standard_input(operands);
+  const std::vector<FileArgument> files = files_of(syntax, operands);
+  check_files(files);
+  refuse_other_endings(syntax);
+  outputs().clear();
+  for (const FileArgument& file : files) {
+    if (file.role == FileRole::output) outputs().push_back(file.path.string());
+  }
   if (syntax.operand != nullptr && !operands.empty()) *syntax.operand = operands.front();
   if (syntax.operands != nullptr) *syntax.operands = std::move(operands);
   return std::nullopt;

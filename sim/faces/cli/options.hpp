@@ -41,15 +41,20 @@ struct CommandSyntax {
   struct FileOption {
     FileRole role;
     std::string name;
+    std::string value;                                // "FILE.h5": its ending says the format that is written
     std::function<std::vector<std::string>()> given;  // values of the option, without empty ones
   };
   std::vector<FileOption> file_options;
 };
 
-// Reads arguments into the variables of the options. If the arguments ask for help, reads nothing and returns the help
-// text, defaults included. Throws Error(input) for an argument that the command does not take (with the nearest option)
-// and for a missing operand, and throws as check_files() does for the files among the arguments. Operands that are
-// files are inputs.
+// Returns the files that the last read_arguments() of this thread named as outputs.
+const std::vector<std::string>& named_outputs();
+
+// Reads arguments into the variables of the options. The operand "-" is standard input. An output whose ending stands
+// for another format than the written one is Error(input). If the arguments ask for help, reads nothing and returns the
+// help text, defaults included. Throws Error(input) for an argument that the command does not take (with the nearest
+// option) and for a missing operand, and throws as check_files() does for the files among the arguments. Operands that
+// are files are inputs.
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments);
 
 // Observer of command syntax. While an observer lives, read_arguments() of its thread hands the command's syntax to

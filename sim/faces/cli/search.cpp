@@ -4,13 +4,16 @@
 #include "base/origin.hpp"
 #include "base/progress.hpp"
 #include "base/staged_file.hpp"
+#include "base/text.hpp"
 #include "base/visible_text.hpp"
+#include "base/written_number.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/emit_options.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "import/number_words.hpp"
 #include "launch/runnable_search.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
@@ -25,6 +28,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace mirfak {
@@ -47,7 +51,7 @@ struct SearchOptions {
   std::string report;
   bool show_space = false;
   int jobs = 0;
-  double time_limit_s = 0;
+  std::string time_limit = "0";
   std::string format;
 };
 
@@ -103,8 +107,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page with all strategies, a plot and their scenarios");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
-  add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
-      "stop after this time with the best strategy found so far, as Ctrl-C does");
+  add("time-limit", po::value(&options.time_limit)->value_name("TIME"),
+      "stop after this time, such as 90 or 10min, with the best strategy found so far, as Ctrl-C does");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
@@ -132,12 +136,20 @@ void check_planner(const SearchOptions& options) {
   }
 }
 
+// Returns the seconds of --time-limit: a number, or one with a unit; 0: no limit.
+double time_limit_of(const SearchOptions& options) {
+  constexpr std::string_view key = "time_limit_s";
+  std::optional<double> seconds = number_of(options.time_limit);
+  if (!seconds) seconds = written_number(options.time_limit, key);
+  if (seconds && *seconds >= 0) return *seconds;
+  fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", excerpt(options.time_limit)),
+             fmt::format("seconds, or a number with one of the units {}", units_of_written_number(key)));
+}
+
 void check(const SearchOptions& options, OutputFormat format) {
   check_planner(options);
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
-  if (!(options.time_limit_s >= 0)) {
-    fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
-  }
+  time_limit_of(options);
   options.emit.check(format);
   if (format != OutputFormat::csv) return;
   if (plans_with_alpa(options)) {
@@ -154,7 +166,7 @@ void write_best(const fs::path& name, const SearchScenario& scenario, const Job&
 // Stops the search at Ctrl-C, or after the time limit from now on.
 SearchStop stop_of(const SearchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> limit(options.time_limit_s);
+  const std::chrono::duration<double> limit(time_limit_of(options));
   return [=] {
     return InterruptWatch::interrupted() || (limit.count() > 0 && std::chrono::steady_clock::now() - begin >= limit);
   };

@@ -242,7 +242,21 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
 bool is_log(const std::string& file, const DataFolders& folders) {
   const std::filesystem::path path = file;
   if (path.extension() == ".csv" || !std::filesystem::is_regular_file(path)) return false;
-  return is_training_log(read_import_file(file), folders.hardware);
+  if (!is_recording_file(path)) return is_training_log(read_import_file(file), folders.hardware);
+  try {
+    return is_training_log(read_import_file(file), folders.hardware);
+  } catch (const Error&) {
+    return false;  // recordings may be larger than any log
+  }
+}
+
+// Refuses a recording without a prediction to compare it with.
+void refuse_recording(const std::string& file) {
+  if (!std::filesystem::is_regular_file(file) || !is_recording_file(file)) return;
+  fail_input({file, 0, 0}, "this is a profiler's recording, and no table of runs",
+             fmt::format("mirfak trace {0} shows what ran; mirfak simulate SCENARIO --detail operators --trace "
+                         "predicted.h5, then mirfak validate predicted.h5 {0} compares",
+                         shell_quoted(file)));
 }
 
 // Refuses options that mean nothing for a log.
@@ -291,6 +305,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   if (!options.files.empty() && is_log(options.files.front(), folders))
     return compare_log(options, format, surroundings);
   refuse_options_of_logs(options);
+  for (const std::string& file : options.files) refuse_recording(file);
 
   const RunMappings mappings = RunMappings::from_folder(mapping_folder(options.data));
   check_tiers("--tiers", options.tiers, mappings.vocabulary());
