@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 MIRFAK, SOURCE = Path(sys.argv[1]), Path(sys.argv[2])
 STRATEGIES = 160
@@ -148,19 +149,20 @@ class Ranks:
 
 
 def judge_deepspeed():
-    from deepspeed.runtime.config import DeepSpeedConfig
+    from deepspeed.runtime import config as deepspeed_config
 
     def check(files, drawn):
         strategy = drawn[3]
         data = 32 // strategy["tensor"] // strategy["pipeline"]
         name = next(file for file in files if file.suffix == ".json")
-        config = DeepSpeedConfig(json.loads(name.read_text()), mpu=Ranks(data))
+        with mock.patch.object(deepspeed_config.dist, "get_rank", return_value=0):
+            config = deepspeed_config.DeepSpeedConfig(json.loads(name.read_text()), mpu=Ranks(data))
         assert config.train_micro_batch_size_per_gpu == strategy["micro_batch"]
         assert config.train_batch_size == 256
         assert config.gradient_accumulation_steps * strategy["micro_batch"] * data == 256
         assert config.zero_optimization_stage == strategy["zero"]
         assert config.zero_enabled == (strategy["zero"] > 0)
-        assert config.mics_shard_size == strategy.get("zero_group", -1)
+        assert config.zero_config.mics_shard_size == strategy.get("zero_group", -1)
 
     written("deepspeed", deepspeed_strategy, check)
 
