@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,24 +44,50 @@ std::size_t likeness(const std::string& word, const std::string& other) {
   return shared + (holds ? kHeld : 0);
 }
 
-// Returns the words most like `word`, in the order in which they are known; at most kFew.
+// Returns the number of letters by which two lengths differ.
+std::size_t difference(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
+
+// Returns the words most like `word`, the best first: of equally like words those with the fewest other letters; at
+// most kFew.
 std::vector<std::string> likest(std::string_view word, std::span<const std::string> known) {
   const std::string sought = bare(word);
-  std::vector<std::pair<std::size_t, std::size_t>> order;  // likeness, place
-  for (std::size_t i = 0; i < known.size(); ++i) order.emplace_back(likeness(sought, bare(known[i])), i);
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  struct Candidate {
+    std::size_t likeness;
+    std::size_t letters;  // by which the lengths differ
+    std::size_t place;
+  };
+  std::vector<Candidate> order;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const std::string own = bare(known[i]);
+    order.push_back({likeness(sought, own), difference(sought.size(), own.size()), i});
+  }
+  std::sort(order.begin(), order.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(b.likeness, a.letters, a.place) < std::tuple(a.likeness, b.letters, b.place);
+  });
   order.resize(std::min(order.size(), kFew));
-  std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::string> out;
-  for (const auto& [like, place] : order) out.push_back(known[place]);
+  for (const Candidate& one : order) out.push_back(known[one.place]);
   return out;
+}
+
+// True if a word is a whole part of several known words, as "h100" is of "hgx-h100" and "h100-nvl-8": it says
+// something, and is no misspelling of one of these.
+bool is_part_of_several(std::string_view word, std::span<const std::string> known) {
+  const std::string sought = "-" + bare(word) + "-";
+  return 1 < std::count_if(known.begin(), known.end(), [&](const std::string& one) {
+           std::string parts = "-" + one + "-";
+           std::transform(parts.begin(), parts.end(), parts.begin(), [](unsigned char c) { return std::tolower(c); });
+           return parts.find(sought) != std::string::npos;
+         });
 }
 
 }  // namespace
 
 std::string suggestion(std::string_view word, std::span<const std::string> known) {
   if (known.empty()) return {};
-  if (const std::string close = nearest(word, known); !close.empty()) return fmt::format("did you mean '{}'?", close);
+  const bool part = known.size() > kMostListed && is_part_of_several(word, known);
+  if (const std::string close = nearest(word, known); !part && !close.empty())
+    return fmt::format("did you mean '{}'?", close);
   if (known.size() <= kMostListed) return "expected " + join_or(known);
   return fmt::format("expected one of {}, such as {}", known.size(), join_or(likest(word, known)));
 }

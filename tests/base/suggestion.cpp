@@ -27,3 +27,10 @@ TEST_CASE("few known words are listed, of many the likest five") {
   CHECK(hint.find("azure-nd-h100-v5") != std::string::npos);
   CHECK(hint.size() < 120);
 }
+
+TEST_CASE("suggestions are in the order of their likeness, and a part of several names is no misspelling of one") {
+  std::vector<std::string> known = many();
+  known.insert(known.end(), {"h100-nvl-8", "hgx-h100-96g"});
+  CHECK(suggestion("h100", known).starts_with("expected one of 66, such as hgx-h100, h100-nvl-8, hgx-h100-96g"));
+  CHECK(suggestion("hgx-h10", known) == "did you mean 'hgx-h100'?");
+}

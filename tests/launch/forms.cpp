@@ -94,11 +94,12 @@ TEST_CASE("torchtitan's command line: a configuration, options, and a CSV of an 
   REQUIRE(files.size() == 2);
   CHECK(files[1].name == "schedule.csv");
   CHECK(files[1].text.starts_with("0F0,"));
-  check_lines(files[0].text, {"--module llama3", "--config llama3_8b", "--training.local_batch_size 32",
-                              "--parallelism.pipeline_parallel_schedule PipelineScheduleSingle",
-                              "--parallelism.pipeline_parallel_schedule_csv schedule.csv",
-                              "--parallelism.no-enable_async_tensor_parallel", "--compile.enable",
-                              "--compile.components model,loss", "--activation_checkpoint.mode none"});
+  check_lines(files[0].text,
+              {"--module llama3", "--config llama3_8b", "--training.local_batch_size 32",
+               "--parallelism.pipeline_parallel_schedule PipelineScheduleSingle",
+               "--parallelism.pipeline_parallel_schedule_csv schedule.csv", "--training.disable_cuda_graphs",
+               "--compile.enable", "--compile.no-enable_async_tensor_parallel", "--compile.components model,loss",
+               "activation-checkpoint:none"});
   const std::string split =
       text_for(job_on(kFourNodes, "llama3-8b", "pipeline: 2, layer_split: [2, 30], zero: 3", ", framework: torchtitan"),
                LaunchTarget::torchtitan);

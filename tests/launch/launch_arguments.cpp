@@ -406,5 +406,5 @@ TEST_CASE("targets have distinct names, in the order of the enumeration, and say
   const std::string text = emitted(plain, LaunchTarget::torchtitan_toml);
   CHECK(text.starts_with("# pytorch/torchtitan v0.2.2 (73a0e69): "));
   CHECK(text.find("# world size 8: 1 nodes of 8 GPUs") != std::string::npos);
-  CHECK(emitted(plain, LaunchTarget::torchtitan).starts_with("# pytorch/torchtitan 0014ac2ca45a "));
+  CHECK(emitted(plain, LaunchTarget::torchtitan).starts_with("# pytorch/torchtitan v0.3.0: "));
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 namespace mirfak {
@@ -20,6 +21,12 @@ constexpr std::string_view kEnding = ".yaml";
 constexpr std::string_view kMedian = "median";  // price list over all providers
 constexpr std::array<std::string_view, 4> kFolders = {"gpus", "links", "nodes", "prices"};
 constexpr std::array<std::string_view, 4> kNouns = {"GPU", "link", "node type", "price list"};
+
+// True for the same words but for capital letters.
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto lower = [](char sign) { return std::tolower(static_cast<unsigned char>(sign)); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
 
 std::string_view folder_of(ProfileKind kind) { return kFolders[static_cast<std::size_t>(kind)]; }
 
@@ -65,13 +72,22 @@ Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), mem
 
 std::filesystem::path Catalog::path_of(ProfileKind kind, const FileReference& reference) const {
   if (reference.is_path()) return reference.existing_path();
-  // Names are compared with the names that exist, not looked up in the file system: "A100-80G" must not find "a100-80g"
-  // on one machine only.
+  // Names are compared with the names that exist, not looked up in the file system, which may distinguish capital
+  // letters or not.
   const std::vector<std::string> known = names(kind);
-  if (!std::binary_search(known.begin(), known.end(), reference.name())) {
-    reference.fail_unknown(kNouns[static_cast<std::size_t>(kind)], known);
+  const std::filesystem::path folder = folder_ / folder_of(kind);
+  const auto file = [&](const std::string& name) { return folder / (name + std::string(kEnding)); };
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const std::string& name) { return same_letters(name, reference.name()); });
+  if (found != known.end()) return file(*found);
+  if (kind == ProfileKind::node) {
+    for (const std::string& name : known) {
+      const Document profile = Document::from_file(file(name));
+      const Value* instance = profile.root().find("instance");
+      if (instance != nullptr && same_letters(instance->scalar, reference.name())) return file(name);
+    }
   }
-  return folder_ / folder_of(kind) / (reference.name() + std::string(kEnding));
+  reference.fail_unknown(kNouns[static_cast<std::size_t>(kind)], known);
 }
 
 std::vector<std::string> Catalog::names(ProfileKind kind) const {

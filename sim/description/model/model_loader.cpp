@@ -2,6 +2,7 @@
 
 #include "base/file_reference.hpp"
 #include "base/named_files.hpp"
+#include "base/remembered.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "model/hugging_face.hpp"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <system_error>
 
 namespace mirfak {
@@ -151,6 +153,12 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   return model;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char sign) { return std::tolower(sign); });
+  return out;
+}
+
 // Returns the path, relative to the folder of the asking file. A path in an override, which has no line, counts from
 // the working folder.
 std::filesystem::path path_at(const Location& asked_at, const std::filesystem::path& path) {
@@ -178,6 +186,17 @@ ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::pa
 
 }  // namespace
 
+std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder) {
+  static Remembered<Document> tables;
+  const std::filesystem::path file = models_folder / "names" / "hugging-face.yaml";
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
+  for (const Value::Field& field : tables.get(file.string(), [&] { return Document::from_file(file); }).root().fields) {
+    if (lower_case(field.key) == lower_case(name)) return field.value.scalar;
+  }
+  return std::nullopt;
+}
+
 bool is_model_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
          text.ends_with(".json");
@@ -185,12 +204,15 @@ bool is_model_path(std::string_view text) {
 
 ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path& models_folder,
                      const Location& asked_at) {
-  if (is_model_path(name_or_path)) return load_path(name_or_path, models_folder, asked_at);
-  const std::string name(name_or_path);
-  const std::filesystem::path file = models_folder / (name + ".yaml");
-  std::error_code ignored;
-  if (name.empty() || !std::filesystem::exists(file, ignored)) fail_unknown(name, models_folder, asked_at);
-  return parse_model(Document::from_file(file), models_folder);
+  const std::optional<std::string> of_hub = model_of_hub(name_or_path, models_folder);
+  if (!of_hub && is_model_path(name_or_path)) return load_path(name_or_path, models_folder, asked_at);
+  const std::string name = of_hub.value_or(std::string(name_or_path));
+  // Names are compared with those that exist: what a file system does with capital letters differs.
+  for (const std::string& known : model_names(models_folder)) {
+    if (lower_case(known) == lower_case(name))
+      return parse_model(Document::from_file(models_folder / (known + ".yaml")), models_folder);
+  }
+  fail_unknown(name, models_folder, asked_at);
 }
 
 ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder) {
@@ -207,6 +229,8 @@ ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_f
 Value independent_model(const Node& stated, const ModelSpec& model, const std::filesystem::path& models_folder) {
   Value out = stated.value();
   if (!stated.is_mapping()) {
+    const std::optional<std::string> of_hub = model_of_hub(out.scalar, models_folder);
+    if (of_hub) out.scalar = *of_hub;
     if (is_model_path(out.scalar)) out.scalar = independent_path(path_at(out.where, out.scalar));
     out.quoted = true;
     return out;

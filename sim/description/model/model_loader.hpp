@@ -4,6 +4,7 @@
 #include "model/model_spec.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,12 @@ namespace mirfak {
 // True if a scenario's name for a model is a path.
 bool is_model_path(std::string_view text);
 
-// Loads the model that a scenario names: a name in `models_folder` ("gpt3-175b" is models/gpt3-175b.yaml), or, if it
+// Returns the name in `models_folder` of a model by its name on Hugging Face's hub ("meta-llama/Llama-3.1-70B"), by the
+// table names/hugging-face.yaml; nullopt: not in the table.
+std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder);
+
+// Loads the model that a scenario names: a name in `models_folder` ("gpt3-175b" is models/gpt3-175b.yaml) or on the hub
+// (model_of_hub), in which capital and small letters are the same, or, if it
 // contains '/' or ends in .yaml, .yml or .json, the path of a model file. A relative path counts from the folder of the
 // asking file if `asked_at` has a line, else (an override, an argument) from the working folder. Throws Error(input):
 // at `asked_at` if there is no such model, inside the model file if that file is wrong.

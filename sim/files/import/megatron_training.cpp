@@ -197,6 +197,26 @@ void read_batch(MegatronReading& reading) {
       "--global-batch-size is not said: it is one microbatch of each replica, whose number follows from --nodes");
 }
 
+// Reads the length of the training, in tokens: iterations of the global batch, samples, or tokens themselves.
+void read_length(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  if (options.said({"rampup-batch-size", "step-batch-size-schedule"}) != nullptr)
+    return;  // iterations of several sizes
+  const auto length = static_cast<double>(reading.number_under("training.sequence_length"));
+  const auto batch = static_cast<double>(reading.number_under("training.global_batch"));
+  const auto take = [&](const MegatronOptions::Names& names, double each, const std::string& reason) {
+    const Setting* setting = options.said(names);
+    const std::optional<std::int64_t> count = setting == nullptr ? std::nullopt : options.count(names);
+    const double tokens = static_cast<double>(count.value_or(0)) * each;
+    if (tokens < 1) return false;
+    reading.draft.take(*setting, "training.tokens", fmt::format("{:.17g}", tokens), reason);
+    return true;
+  };
+  if (take({"train-tokens"}, 1, "")) return;
+  if (take({"train-samples"}, length, "samples of the sequence length")) return;
+  take({"train-iters"}, batch * length, "iterations of the global batch");
+}
+
 }  // namespace
 
 void read_megatron_training(MegatronReading& reading) {
@@ -205,6 +225,7 @@ void read_megatron_training(MegatronReading& reading) {
   read_graphs(reading);
   reading.options.read_part("optimizer");
   read_recomputation(reading);
+  read_length(reading);
 }
 
 // Chooses the framework file by options that only some releases and programs have.

@@ -94,10 +94,31 @@ void add_file(std::vector<Setting>& out, const Setting& option, std::span<const 
   for (Setting& setting : settings_of(parse_toml(file.text, file.name), " = ")) out.push_back(std::move(setting));
 }
 
+// Takes the words NAME:WORD of subcommands out of a command line, as settings.
+std::vector<Setting> take_subcommands(std::vector<ArgumentWord>& words, const ProgramFacts& facts) {
+  std::vector<Setting> out;
+  std::erase_if(words, [&](const ArgumentWord& word) {
+    const std::size_t colon = word.text.find(':');
+    if (colon == std::string::npos) return false;
+    std::string name = word.text.substr(0, colon);
+    std::replace(name.begin(), name.end(), '_', '-');
+    const Value* option = facts.section("subcommands").find(name);
+    if (option == nullptr) return false;
+    std::string value = word.text.substr(colon + 1);
+    std::replace(value.begin(), value.end(), '-', '_');
+    out.push_back({option->scalar, scalar_value(value, word.where), word.where, word.text, word.missing});
+    return true;
+  });
+  return out;
+}
+
 ImportDraft import_torchtitan_command(const LaunchCommand& command, std::vector<Setting> others,
                                       std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "torchtitan");
-  std::vector<Setting> said = settings_of_python(command.arguments);
+  std::vector<ArgumentWord> words = command.arguments;
+  const std::vector<Setting> subcommands = take_subcommands(words, facts);
+  std::vector<Setting> said = settings_of_python(words);
+  said.insert(said.end(), subcommands.begin(), subcommands.end());
   split_lists(said, option_list(context.sources.folders.hardware, "torchtitan-toml"));
   std::vector<Setting> settings;
   std::vector<Setting> overrides;

@@ -4,6 +4,7 @@
 #include "base/yaml.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
+#include "model/model_loader.hpp"
 
 #include <fmt/format.h>
 
@@ -222,10 +223,9 @@ KnownModel known_model(const Value& entry, const Value& common, std::string_view
 }
 
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources) {
-  const ProgramFacts facts(sources, "hugging-face");
-  const Value* entry = facts.section("models").find(id);
-  if (entry == nullptr) return std::nullopt;
-  return known_model(*entry, facts.section("common"), id, sources);
+  const std::optional<std::string> name = model_of_hub(id, sources.folders.models);
+  if (!name) return std::nullopt;
+  return KnownModel{scalar_value(*name, {}), ""};
 }
 
 bool is_model_file(const std::string& text, const std::string& name) {

@@ -65,7 +65,7 @@ struct KnownModel {
 KnownModel known_model(const Value& entry, const Value& common, std::string_view name, const ScenarioSources& sources);
 
 // Returns the model with this name on Hugging Face ("meta-llama/Llama-3.1-8B"), by
-// hw_profiles/launch/hugging-face.yaml.
+// models/names/hugging-face.yaml.
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources);
 
 // True for files that define a model: Hugging Face's config.json, or a model file of mirfak.

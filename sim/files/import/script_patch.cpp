@@ -306,6 +306,8 @@ class ScriptPatcher {
 
   bool insert(const Option& one) {
     if (said(one) != nullptr || !one.option) return false;
+    const bool comes_last = !one.option->joined && !one.option->name.starts_with('-');  // a subcommand
+    if (comes_last) return append(one);
     const std::string added = shell_text(*one.option);
     for (const StatedOption* neighbour : neighbours(one.name)) {
       const Side side = names_.place(neighbour->name) < names_.place(one.name) ? Side::after : Side::before;

@@ -40,11 +40,23 @@ std::string OptionNames::name_of(std::string_view word) const {
 
 bool OptionNames::begins_option(const std::string& word) const {
   if (word.size() > 2 && word.starts_with("--")) return true;
-  return parser_ == OptionParser::hydra && is_override(word);
+  return (parser_ == OptionParser::hydra && is_override(word)) || is_subcommand(word);
+}
+
+// True for NAME:WORD, where NAME is an option.
+bool OptionNames::is_subcommand(std::string_view word) const {
+  const std::size_t colon = word.find(':');
+  return parser_ == OptionParser::tyro && !word.starts_with('-') && colon != std::string_view::npos &&
+         places_.contains(name_of(word.substr(0, colon)));
 }
 
 // Gives a flag of tyro its value.
 void OptionNames::complete(StatedOption& option, std::string_view word) const {
+  if (is_subcommand(word)) {
+    const std::size_t colon = word.find(':');
+    option.name = name_of(word.substr(0, colon));
+    option.values = {std::string(word.substr(colon + 1))};
+  }
   if (parser_ != OptionParser::tyro || !option.values.empty()) return;
   option.values = {"true"};
   const std::size_t section = word.find(".no-");

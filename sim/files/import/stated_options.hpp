@@ -18,7 +18,7 @@ namespace mirfak {
 // The way in which a program's parser makes options of words.
 enum class OptionParser : std::uint8_t {
   argparse,  // --name value..., --name=value, --flag; hyphens and underscores are alike, and the last of a name counts
-  tyro,      // the same with sections: --section.name value, --section.flag, --section.no-flag
+  tyro,      // the same with sections: --section.name value, --section.flag, --section.no-flag, and NAME:WORD after all
   hydra      // argparse's, and overrides: name=value, ++name=value
 };
 
@@ -47,6 +47,7 @@ class OptionNames {
  private:
   std::string name_of(std::string_view word) const;
   bool begins_option(const std::string& word) const;
+  bool is_subcommand(std::string_view word) const;
   void complete(StatedOption& option, std::string_view word) const;
 
   OptionParser parser_;

@@ -68,7 +68,7 @@ OptionEntry::Form read_form(Mapping& in) {
   const std::optional<Node> form = in.find("form");
   if (!form) return in.has("sets") ? OptionEntry::Form::flag : OptionEntry::Form::word;
   return static_cast<OptionEntry::Form>(
-      form->as_choice({"word", "first", "list", "groups", "count", "number", "flag"}));
+      form->as_choice({"word", "first", "list", "groups", "count", "number", "flag", "subcommand"}));
 }
 
 std::optional<std::pair<double, double>> read_range(const std::optional<Node>& range) {

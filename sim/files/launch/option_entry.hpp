@@ -60,7 +60,8 @@ struct OptionEntry {
     groups,  // a list of lists of words, each as one word with commas
     count,   // a whole number
     number,
-    flag  // stated without a value, or as true or false
+    flag,       // stated without a value, or as true or false
+    subcommand  // NAME:WORD in one word, after all options
   };
   enum class Written : std::uint8_t {
     table,  // by this entry

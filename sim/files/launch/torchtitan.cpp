@@ -1,4 +1,4 @@
-// Sources of the valid combinations in torchtitan v0.2.2 and 0014ac2ca45a: distributed/pipeline_parallel.py,
+// Sources of the valid combinations in torchtitan v0.2.2 and v0.3.0: distributed/pipeline_parallel.py,
 // models/*/infra/parallelize.py, config/job_config.py and config/configs.py; of its stages and the order of their
 // passes: torch/distributed/pipelining/schedules.py.
 

@@ -65,9 +65,15 @@ std::string toml_text(const LaunchOptions& settings, const OptionList& list) {
   return out;
 }
 
-// Returns a setting as tyro takes it: a flag is negated by its name, a list is one word with commas.
+// Returns a setting as tyro takes it: a flag is negated by its name, a list is one word with commas, a subcommand and
+// its word are one.
 LaunchOption in_command(const LaunchOption& setting, OptionEntry::Form form) {
   LaunchOption out{"--" + setting.name, setting.words};
+  if (form == OptionEntry::Form::subcommand) {
+    out = {fmt::format("{}:{}", setting.name, setting.words.front()), {}};
+    std::replace(out.name.begin(), out.name.end(), '_', '-');
+    return out;
+  }
   if (form == OptionEntry::Form::list) out.words = {fmt::format("{}", fmt::join(setting.words, ","))};
   if (form != OptionEntry::Form::flag) return out;
   if (setting.words.front() == "false") out.name.insert(out.name.rfind('.') + 1, "no-");
