@@ -113,7 +113,7 @@ class Lines(unittest.TestCase):
             return None
 
         sys.settrace(own)
-        self.lines.start(lambda: None)
+        self.assertFalse(self.lines.start(lambda: None))
         three()
         self.assertFalse(self.lines.counting)
         self.lines.stop()

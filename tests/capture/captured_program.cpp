@@ -136,7 +136,10 @@ TEST_CASE("the host takes its time for lines of Python; an operator forward has 
   Capture calls = capture_of(kLook, "", {R"([["op",0,0,0,0],["python",300],["op",0,0,0,0],["python",40]])"});
   const double counted = 2 * host.forward_s + 340 * host.python_line_s;
   CHECK(seconds(calls) == doctest::Approx(counted).epsilon(1e-9));
+  CHECK(executed(calls).notes.empty());
   calls.ranks.front().python_lines = -1;
+  REQUIRE(executed(calls).notes.size() == 1);
+  CHECK(executed(calls).notes.front().starts_with("the capture counts no lines of Python"));
   CHECK(seconds(calls) ==
         doctest::Approx(counted + 2 * host.python_lines_of_forward * host.python_line_s).epsilon(1e-9));
 }

@@ -272,6 +272,7 @@ class ProgramMaker {
     price_operators();
     PricedCommunication communication = matched_communication(capture_, CommunicationPrices(pricing_.cluster));
     out_.notes = std::move(communication.notes);
+    note_uncounted_lines();
     write_ranks(communication);
     execute_at(std::vector<double>(out_.ranks.size(), 0));
     // Waiting leaves room under the power limit. Clocks are approached from below.
@@ -284,6 +285,7 @@ class ProgramMaker {
 
  private:
   void check_cluster() const;
+  void note_uncounted_lines();
   void price_operators();
   void price_on(std::size_t group);
   void write_ranks(const PricedCommunication& communication);
@@ -311,6 +313,16 @@ void ProgramMaker::check_cluster() const {
     fail_input(where, "each rank of a capture has a GPU of its own, and ranks share GPUs here",
                "leave out cluster.nodes[].ranks_per_gpu");
   }
+}
+
+void ProgramMaker::note_uncounted_lines() {
+  const bool counted = std::all_of(capture_.ranks.begin(), capture_.ranks.end(), [](const CapturedRank& rank) {
+    return rank.same_as >= 0 || rank.python_lines >= 0;
+  });
+  if (counted) return;
+  out_.notes.push_back(
+      fmt::format("the capture counts no lines of Python: {} are taken to come with each operator forward",
+                  pricing_.table.host.python_lines_of_forward));
 }
 
 void ProgramMaker::price_operators() {

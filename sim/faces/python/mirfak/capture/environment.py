@@ -111,7 +111,7 @@ class Environment:
 
     def count_lines(self) -> None:
         """Counts lines of Python from here on, in a window that is open already."""
-        self.recorder.python.start(self.steps.way_in)
+        self.recorder.count_lines(self.steps.way_in)
 
     def __exit__(self, *raised: object) -> None:
         self.mode.__exit__(*raised)

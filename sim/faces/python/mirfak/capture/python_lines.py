@@ -61,11 +61,11 @@ class PythonLines:
         self._kept[id(code)] = code
         self._passing.add(id(code))
 
-    def start(self, way_in: Callable[[], None]) -> None:
+    def start(self, way_in: Callable[[], None]) -> bool:
         """Counts from here on. way_in() dispatches an operator; what the interpreter calls for it before the capture's code
-        runs is left out from now on."""
+        runs is left out from now on. Returns False, and counts nothing, if a debugger follows the program already."""
         if sys.gettrace() is not None:
-            return  # the program is debugged or its coverage is measured
+            return False
         seen: list[CodeType] = []
         sys.settrace(lambda frame, event, argument: seen.append(frame.f_code))
         try:
@@ -77,6 +77,7 @@ class PythonLines:
             self._ways_in.add(id(code))
         self.counting, self.total, self._taken = True, 0, 0
         sys.settrace(self.called)
+        return True
 
     def stop(self) -> None:
         """Ends counting, in other threads with their next call."""

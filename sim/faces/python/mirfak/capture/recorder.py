@@ -89,6 +89,11 @@ class Recorder:
         self._flush(1)
         self.recording = False
 
+    def count_lines(self, way_in: Callable[[], None]) -> None:
+        """Counts lines of Python from here on: PythonLines.start()."""
+        if not self.python.start(way_in):
+            self.note("lines of Python are not counted: a debugger or a measurement of coverage follows the program")
+
     def host(self) -> None:
         """An operator that the host dispatches and that launches nothing: a view, an empty tensor."""
         if self.recording:

@@ -52,6 +52,8 @@ class Steps:
         self._install_modules()
         if not self.wanted:
             self.recorder.begin()
+        if self.wanted == 0:
+            self.recorder.note("lines of Python are not counted: the window begins with the program")
 
     def remove(self) -> None:
         for hook in self._hooks:
@@ -165,7 +167,7 @@ class Steps:
         self._recomputed_places.clear()
         if self.finished == self.wanted:
             self.recorder.begin()
-            self.recorder.python.start(self.way_in)
+            self.recorder.count_lines(self.way_in)
         elif self.wanted is not None and self.finished == self.wanted + 1:
             self.recorder.end()
             self.done()
