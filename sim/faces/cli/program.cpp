@@ -7,18 +7,22 @@
 #include "base/unfinished_file.hpp"
 #include "base/visible_text.hpp"
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -112,11 +116,30 @@ int print(CommandOutput output, bool colour) {
   return complain(fmt::format("cannot write to standard output: {}", std::strerror(reason)), kStatusInternal);
 }
 
+using FileTime = std::filesystem::file_time_type;
+
+// Tells a terminal which files were written since `began`.
+void confirm_outputs(FileTime began) {
+  for (const std::string& file : named_outputs()) {
+    std::error_code unknown;
+    const FileTime written = std::filesystem::last_write_time(file, unknown);
+    if (unknown || written < began) continue;
+    const std::string line = visible_text(fmt::format("{} is written\n", file));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+}
+
 int run(int count, char** words) {
   try {
+    const FileTime began = FileTime::clock::now() - std::chrono::milliseconds(20);  // clocks of file systems are coarse
     const Surroundings surroundings = look_around();
     const std::vector<std::string> arguments(words + (count > 0 ? 1 : 0), words + count);
-    return print(run_command_line(arguments, surroundings), surroundings.colour);
+    CommandOutput output = run_command_line(arguments, surroundings);
+    const bool told = output.text.find(" is written") != std::string::npos;
+    const bool succeeded = !told && output.status != kStatusInput && output.status != kStatusInternal;
+    const int status = print(std::move(output), surroundings.colour);
+    if (succeeded && surroundings.progress) confirm_outputs(began);
+    return status;
   } catch (const Error& error) {
     return complain(error.what(), status_of(error.kind()));
   } catch (const std::bad_alloc&) {
