@@ -180,6 +180,18 @@ Broken adapters_are_low(const RuleInput& in) {
                    "a rank is far below it, such as 16"};
 }
 
+// Checks that frozen weights in few bits are those of a framework that has them, beside products in 16 bits.
+Broken bases_are_known(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  if (adapters.base == FrozenBase::as_trained) return std::nullopt;
+  if (!in.framework.adapters.narrow_bases) {
+    return Violation{"training.lora.base",
+                     fmt::format("the framework {} keeps frozen weights as they are trained", in.framework.name),
+                     "leave the key out, or choose a framework whose file says adapters: narrow_bases"};
+  }
+  return std::nullopt;
+}
+
 Broken positions_suffice(const RuleInput& in) {
   const ModelSpec& model = in.model;
   const bool limited = model.blocks.empty() && model.position == PositionEncoding::learned;
@@ -548,6 +560,7 @@ constexpr std::array kRules = {
     Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
          adapters_divide},
     Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
+    Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
     Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
          positions_suffice},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
