@@ -86,6 +86,8 @@ TEST_CASE("each broken rule names the key to change") {
     CHECK(s.broken() == "training.lora.base");
     s.framework.adapters.narrow_bases = true;
     CHECK(s.broken().empty());
+    s.training.precision = "fp8-block";
+    CHECK(s.broken() == "training.lora.base");
   }
   SUBCASE("what the framework does not implement") {
     s.framework.parallelism.pipeline = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
+#include "strategy/precision_recipe.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/zero_stage.hpp"
 
@@ -189,7 +190,11 @@ Broken bases_are_known(const RuleInput& in) {
                      fmt::format("the framework {} keeps frozen weights as they are trained", in.framework.name),
                      "leave the key out, or choose a framework whose file says adapters: narrow_bases"};
   }
-  return std::nullopt;
+  const PrecisionRecipe* const recipe = find_precision_recipe(in.training.precision);
+  if (recipe == nullptr || !recipe->narrow()) return std::nullopt;
+  return Violation{"training.lora.base",
+                   fmt::format("products in {} read weights of their own format", in.training.precision),
+                   "a base in 4 or 8 bits is widened for products in 16 bits: training.precision bf16 or fp16"};
 }
 
 Broken positions_suffice(const RuleInput& in) {
