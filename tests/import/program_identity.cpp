@@ -154,7 +154,8 @@ TEST_CASE("training by preferences and rewards is held back, supervised tuning i
   CHECK(has(why_not("grpo.yaml", common + "num_generations: 8\n"), "generated and scored"));
   CHECK(has(why_not("gkd.yaml", common + "teacher_model_name_or_path: x\n"), "second model"));
   CHECK(has(why_not("lora.yaml", common + "use_peft: true\nlora_modules_to_save: [lm_head]\n"), "beside the adapters"));
-  CHECK(has(why_not("qlora.yaml", common + "use_peft: true\nload_in_4bit: true\n"), "fewer bits"));
+  CHECK(why_not("qlora.yaml", common + "use_peft: true\nload_in_4bit: true\n").empty());
+  CHECK(has(why_not("bits.yaml", common + "load_in_8bit: true\n"), "only by adapters"));
   CHECK(has(why_not("run.sh", script("accelerate launch examples/scripts/dpo.py --model_name_or_path "
                                      "meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1")),
             "preferences"));

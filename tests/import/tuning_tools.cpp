@@ -63,7 +63,7 @@ TEST_CASE("LLaMA-Factory trains LoRA of rank 8 on all linear layers where nothin
 
 TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
   for (const char* more : {"stage: dpo\n", "stage: rm\n", "finetuning_type: freeze\n", "finetuning_type: oft\n",
-                           "quantization_bit: 4\n", "use_unsloth: true\n", "use_mca: true\n", "pref_beta: 0.1\n"}) {
+                           "quantization_bit: 8\n", "use_unsloth: true\n", "use_mca: true\n", "pref_beta: 0.1\n"}) {
     CAPTURE(more);
     std::string text = kFactory;
     if (std::string(more).starts_with("stage")) text.erase(text.find("stage: sft\n"), 11);
@@ -71,6 +71,12 @@ TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
     CHECK_FALSE(job.complete);
     CHECK_FALSE(first_obstacle(job).empty());
   }
+  const ImportedJob few = read({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\n"}});
+  CHECK(few.complete);
+  CHECK(said(few.draft, "training.lora.base") == "nf4-double");
+  const ImportedJob single =
+      read({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\ndouble_quantization: false\n"}});
+  CHECK(said(single.draft, "training.lora.base") == "nf4");
   const ImportedJob full = read({{"sft.yaml", std::string(kFactory) + "finetuning_type: full\n"}});
   CHECK(full.complete);
   CHECK(said(full.draft, "training.lora").empty());
@@ -108,7 +114,10 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   CHECK(lora.complete);
   CHECK(said(lora.draft, "training.lora.rank") == "32");
   CHECK(said(lora.draft, "training.global_batch") == "16");
-  for (const char* more : {"adapter: qlora\nload_in_4bit: true\n", "rl: dpo\n", "tensor_parallel_size: 2\n"}) {
+  const ImportedJob few = read({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
+  CHECK(few.complete);
+  CHECK(said(few.draft, "training.lora.base") == "nf4-double");
+  for (const char* more : {"adapter: llama-adapter\n", "rl: dpo\n", "tensor_parallel_size: 2\n"}) {
     CAPTURE(more);
     CHECK_FALSE(read({{"other.yaml", axolotl + more}}).complete);
   }

@@ -73,6 +73,56 @@ TEST_CASE("no operator makes a gradient of a frozen parameter, and the embedding
   CHECK(blocks.embedding().kept_bytes == 0);
 }
 
+// 4 bits a weight, 8 for each 64 weights, 32 for each 256 of these: 0.516 bytes. QLoRA (arXiv 2305.14314, section 3)
+// counts 0.5 + 0.127/8.
+TEST_CASE("a base in 4 bits: its bytes, and a kernel in front of each product that reads it") {
+  LowRankAdapters four = all_layers();
+  four.base = FrozenBase::nf4_double;
+  constexpr double bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+  CHECK(bytes == doctest::Approx(0.5 + 0.127 / 8).epsilon(1e-4));
+  const double linear = kLayers * (4 * kHidden * kHidden + 2 * kHidden * kFfn);
+  const auto wide = simulate(adapted(all_layers()));
+  const auto narrow = simulate(adapted(four));
+  const auto held = [](const auto& of) { return of.result.stages[0].memory.peak.parameters; };
+  CHECK(held(wide) - held(narrow) == doctest::Approx(linear * (2 - bytes)).epsilon(1e-12));
+  CHECK(narrow.result.model_flop == wide.result.model_flop);
+  CHECK(narrow.result.iteration_time_s > wide.result.iteration_time_s);
+
+  const ShardedBlocks blocks = shard_blocks(adapted(four));
+  const OperatorGraph& graph = blocks.layer().graph;
+  std::map<Phase, double> widened;
+  for (const Operator& op : graph.operators) {
+    if (!op.name.starts_with("widen_")) continue;
+    CHECK(op.launches == 2);
+    CHECK(graph.tensor(op.outputs[0].tensor).bytes_per_element == 2);
+    CHECK(graph.tensor(op.inputs[0].tensor).bytes_per_element == bytes);
+    widened[op.phase] += static_cast<double>(graph.elements(op.inputs[0].tensor));
+  }
+  CHECK(widened[Phase::forward] == linear / kLayers);
+  CHECK(widened[Phase::activation_gradient] == linear / kLayers);
+  CHECK(widened.size() == 2);
+}
+
+TEST_CASE("bases of one constant for 64 weights, and of 8 bits") {
+  CHECK(frozen_weights(FrozenBase::nf4).bytes == 0.5625);
+  CHECK(frozen_weights(FrozenBase::int8).bytes == 1);
+  CHECK(frozen_weights(FrozenBase::as_trained).bytes == 0);
+}
+
+// ZeRO-3: every replica keeps an eighth of the frozen weights, and gathers them in 4 bits.
+TEST_CASE("replicas divide a base in 4 bits by its bytes") {
+  LowRankAdapters four = all_layers();
+  four.base = FrozenBase::nf4;
+  const auto frozen = [](const LowRankAdapters& adapters) {
+    Job job = adapted(adapters);
+    job.framework = test::framework_named("huggingface-fsdp");
+    job.strategy.zero = 3;
+    return simulate(job).plans[0].parameters.frozen_elements;
+  };
+  const double linear = kLayers * (4 * kHidden * kHidden + 2 * kHidden * kFfn);
+  CHECK(frozen(all_layers()) - frozen(four) == doctest::Approx(linear * (1 - 0.5625 / 2)).epsilon(1e-12));
+}
+
 TEST_CASE("FLOPs: two products of a frozen weight where a trained one has three") {
   const double tokens = 32.0 * 512;
   const double layer_weights = 4 * kHidden * kHidden + 2 * kHidden * kFfn;

@@ -80,6 +80,15 @@ TEST_CASE("each broken rule names the key to change") {
     s.training.adapters.rank = 4096;
     CHECK(s.broken() == "training.lora");
   }
+  SUBCASE("frozen weights in few bits where the framework has none") {
+    s.training.adapters.rank = 16;
+    s.training.adapters.base = FrozenBase::nf4;
+    CHECK(s.broken() == "training.lora.base");
+    s.framework.adapters.narrow_bases = true;
+    CHECK(s.broken().empty());
+    s.training.precision = "fp8-block";
+    CHECK(s.broken() == "training.lora.base");
+  }
   SUBCASE("what the framework does not implement") {
     s.framework.parallelism.pipeline = false;
     CHECK(s.broken() == "strategy.pipeline");

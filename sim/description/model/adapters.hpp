@@ -1,6 +1,26 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace mirfak {
+
+// Format in which the frozen weights of linear layers are kept (QLoRA, arXiv 2305.14314). A kernel widens a weight in
+// front of each product that reads the weight, forward and backward.
+enum class FrozenBase {
+  as_trained,  // in the precision of training
+  nf4,         // 4 bits, with an fp32 constant for each block of 64
+  nf4_double,  // ... whose constants are kept in 8 bits, with an fp32 constant for each 256 of these
+  int8,        // 8 bits (LLM.int8(), arXiv 2208.07339)
+};
+const std::vector<std::string>& frozen_base_names();  // in the order of FrozenBase
+
+// Properties of a format of frozen weights.
+struct FrozenWeights {
+  double bytes = 0;  // per weight, with its share of the constants; 0: in the precision of training
+  int kernels = 1;   // that widen a weight: constants in 8 bits are widened by one of their own
+};
+FrozenWeights frozen_weights(FrozenBase base);
 
 // Low-rank adapters (LoRA, arXiv 2106.09685): y = x W + dropout(x) A B next to linear layers of the transformer, A with
 // `rank` columns. Only adapters are trained: all other parameters are frozen, have no gradient and no optimizer state,
@@ -13,6 +33,7 @@ struct LowRankAdapters {
   bool attention_output = false;
   bool mlp_up = false;
   bool mlp_down = false;
+  FrozenBase base = FrozenBase::as_trained;
 
   friend bool operator==(const LowRankAdapters&, const LowRankAdapters&) = default;
 };

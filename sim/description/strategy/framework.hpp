@@ -62,6 +62,7 @@ struct KernelHabits {
 struct AdapterHabits {
   bool wide = false;
   bool scales = false;
+  bool narrow_bases = false;
   std::string source;
 
   friend bool operator==(const AdapterHabits&, const AdapterHabits&) = default;

@@ -141,6 +141,8 @@ FrameworkOptionGroup adapters() {
                 at<group, &Habits::wide>),
           truth("scales", "a kernel multiplies their result by the scale, before another adds it",
                 at<group, &Habits::scales>),
+          truth("narrow_bases", "frozen weights may be kept in 4 or 8 bits (`training.lora.base`)",
+                at<group, &Habits::narrow_bases>),
       }};
 }
 

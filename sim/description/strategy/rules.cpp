@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
+#include "strategy/precision_recipe.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/zero_stage.hpp"
 
@@ -178,6 +179,22 @@ Broken adapters_are_low(const RuleInput& in) {
   return Violation{"training.lora",
                    fmt::format("adapters of rank {} are wider than the hidden size {}", adapters.rank, in.model.hidden),
                    "a rank is far below it, such as 16"};
+}
+
+// Checks that frozen weights in few bits are those of a framework that has them, beside products in 16 bits.
+Broken bases_are_known(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  if (adapters.base == FrozenBase::as_trained) return std::nullopt;
+  if (!in.framework.adapters.narrow_bases) {
+    return Violation{"training.lora.base",
+                     fmt::format("the framework {} keeps frozen weights as they are trained", in.framework.name),
+                     "leave the key out, or choose a framework whose file says adapters: narrow_bases"};
+  }
+  const PrecisionRecipe* const recipe = find_precision_recipe(in.training.precision);
+  if (recipe == nullptr || !recipe->narrow()) return std::nullopt;
+  return Violation{"training.lora.base",
+                   fmt::format("products in {} read weights of their own format", in.training.precision),
+                   "a base in 4 or 8 bits is widened for products in 16 bits: training.precision bf16 or fp16"};
 }
 
 Broken positions_suffice(const RuleInput& in) {
@@ -548,6 +565,7 @@ constexpr std::array kRules = {
     Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
          adapters_divide},
     Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
+    Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
     Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
          positions_suffice},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",

@@ -122,8 +122,29 @@ class TrainerReader {
     if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
   }
 
+  // Reads the format of the frozen weights beside adapters (bitsandbytes).
+  void read_bits(bool adapters) {
+    const Option four = options_.option("load_in_4bit");
+    const Option eight = options_.option("load_in_8bit");
+    const Option nested = options_.option("use_bnb_nested_quant");
+    const bool narrow = options_.flag(four) || options_.flag(eight);
+    if (narrow && !adapters) {
+      return options_.judge_part("bits", OptionVerdict::hold, "weights in 4 or 8 bits are trained only by adapters");
+    }
+    if (options_.flag(four) && options_.flag(eight)) options_.fail(eight, "4 or 8 bits, not both");
+    if (options_.flag(four)) {
+      options_.put(four, "training.lora.base", options_.flag(nested) ? "nf4-double" : "nf4");
+      options_.use(nested, "decides how the constants of 4-bit weights are kept");
+    } else {
+      options_.leave(four, "off");
+      options_.leave(nested, "no weights in 4 bits");
+    }
+    if (options_.flag(eight)) return options_.put(eight, "training.lora.base", "int8");
+    options_.leave(eight, "off");
+  }
+
   void read_adapters() {
-    options_.read_part("bits");
+    read_bits(options_.flag("use_peft"));
     if (!options_.flag("use_peft")) {
       options_.leave_part("adapters", "no adapters");
       return options_.leave_part("targets", "no adapters");

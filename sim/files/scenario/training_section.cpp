@@ -71,6 +71,7 @@ const FieldTable<LowRankAdapters>& adapter_fields() {
           F("rank", &A::rank, {1, 1 << 20}).required(),
           F("targets", read_targets, [](const A& of) { return words_value(adapter_targets(), of); }),
           F("dropout", &A::dropout, {0, 1}),
+          F("base", &A::base, {0, 0, frozen_base_names}).if_set(),
       },
       [](Mapping& keys, A& of, const NoContext&) {
         if (!keys.has("targets")) of.query_key_value = of.attention_output = of.mlp_up = of.mlp_down = true;
@@ -156,9 +157,12 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "`activation_func_fp8_input_store`)")
           .if_set(),
       F("lora", &T::adapters, adapter_fields(),
-        "`{rank, targets, dropout}`: only low-rank adapters are trained, the model itself is frozen; targets among "
+        "`{rank, targets, dropout, base}`: only low-rank adapters are trained, the model itself is frozen; targets "
+        "among "
         "`qkv`, `proj`, `fc1`, `fc2`, `attention` (`qkv`, `proj`), `mlp` (`fc1`, `fc2`), default all; dropout before "
-        "the adapter, default 0")
+        "the adapter, default 0; base: how the frozen weights of linear layers are kept, `as-trained` (default), "
+        "`nf4`, "
+        "`nf4-double` (its constants in 8 bits) or `int8`, from which a kernel widens them in front of each product")
           .or_null()
           .if_set(),
       F("gradient_precision", &T::gradient_precision, {0, 0, gradient_precisions},

@@ -5,6 +5,7 @@
 #include "cost/composite_kernels.hpp"
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
+#include "graph/dequantization.hpp"
 #include "graph/missing_gradients.hpp"
 #include "model/blocks.hpp"
 #include "program/body_cache.hpp"
@@ -423,6 +424,8 @@ class BlockSharder {
     pack(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
+    const FrozenWeights base = frozen_weights(job_.training.adapters.base);
+    if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), {base.bytes, base.kernels});
     if (const double load = expert_load(job_); load != 1) scale_expert_rows(graph, load);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());

@@ -48,6 +48,19 @@ double parameters_of(const PartitionedBlock& block, bool frozen, bool copies) {
   return elements;
 }
 
+// Frozen parameters as so many of the precision of training that they have as many bytes.
+double frozen_of(const Job& job, const PartitionedBlock& block, bool copies) {
+  if (job.training.adapters.base == FrozenBase::as_trained) return parameters_of(block, true, copies);
+  const double width = bytes_per_element(job.precision());
+  double elements = 0;
+  for (const ParameterShard& shard : block.parameters) {
+    const Tensor& parameter = block.graph.tensor(shard.tensor);
+    if (parameter.frozen && (copies || !parameter.tied))
+      elements += shard.elements * parameter.bytes_per_element / width;
+  }
+  return elements;
+}
+
 // Number of a run's blocks that have parameters of their own: prediction modules use the model's one head.
 int held(const ShardedBlocks& blocks, const BlockRun& run) { return run.block == blocks.head_id() ? 1 : run.count; }
 
@@ -83,7 +96,7 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     // Parameters of layers that are tied to another block: with several stages, the other block lies on another stage.
     const bool copies = run.block == blocks.head_id() || job.strategy.pipeline > 1;
     run.parameters = parameters_of(blocks.of(run.block), false, copies);
-    run.frozen = parameters_of(blocks.of(run.block), true, copies);
+    run.frozen = frozen_of(job, blocks.of(run.block), copies);
     // One copy serves as word embedding and as output projection.
     if (plan.beside_embedding && run.block == blocks.head_id()) {
       (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
