@@ -106,7 +106,8 @@ class ScriptPatcher {
   std::string broken_option(const Meanings& meanings) const {
     Meanings all = meanings_;
     all.insert(meanings.begin(), meanings.end());
-    for (const auto& [name, values] : all) {
+    for (const auto& meaning : all) {
+      const std::string& name = meaning.first;
       const std::vector<std::string>* now = find(meanings, name);
       if (same(now, find(meanings_, name))) continue;
       const auto option = std::find_if(promise_.options.begin(), promise_.options.end(),
