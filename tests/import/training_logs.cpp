@@ -185,6 +185,23 @@ TEST_CASE("torchtitan's settings as JSON stand at their places") {
   CHECK(notes(half, "the settings have no end"));
 }
 
+TEST_CASE("torchtitan 0.3.0 names its model by a specification, and recomputation by its fields") {
+  const auto log = [](const std::string& recompute) {
+    return "[titan] 2026 - root - INFO - Running with configs: {\n"
+           "  \"model_spec\": {\"name\": \"llama3\", \"flavor\": \"8B\", \"model\": {\"dim\": 4096, \"layers\": "
+           "[{}]}},\n"
+           "  \"training\": {\"local_batch_size\": 1, \"seq_len\": 8192, \"global_batch_size\": 64},\n"
+           "  \"parallelism\": {\"data_parallel_shard_degree\": 64},\n"
+           "  \"activation_checkpoint\": " +
+           recompute + "\n}\n" + titan_time(1, "5,000") + titan_time(2, "5,000");
+  };
+  const LoggedRun selective = run_of(log("{\"preserve_rng_state\": true, \"force_recompute_mm_shapes_by_fqns\": []}"));
+  CHECK(said(selective.draft, "model").find("llama3-8b") != std::string::npos);
+  CHECK(said(selective.draft, "strategy.recompute_modules") == "[op]");
+  CHECK(said(run_of(log("{\"preserve_rng_state\": true}")).draft, "strategy.recompute") == "full");
+  CHECK(said(run_of(log("null")).draft, "strategy.recompute") == "none");
+}
+
 TEST_CASE("MLPerf's lines state the job and its steps, and no layout") {
   const auto line = [](const std::string& key, const std::string& value, const std::string& metadata) {
     return fmt::format(

@@ -43,7 +43,13 @@ ImportedJob import_files(std::span<const std::string> paths, const ImportWishes&
 }
 
 LoggedRun logged_run(std::span<const std::string> paths, const ImportWishes& wishes, const ScenarioSources& sources) {
-  return read_logged_run(files_at(paths), import_context(wishes, sources));
+  ImportContext context = import_context(wishes, sources);
+  for (const std::string& text : wishes.nodes) {
+    const NodeChoice node = node_choice(text);
+    const std::int64_t gpus = node.count * sources.catalog.node(FileReference(node.type)).spec.gpus;
+    context.gpus = context.gpus.value_or(0) + gpus;
+  }
+  return read_logged_run(files_at(paths), context);
 }
 
 }  // namespace mirfak

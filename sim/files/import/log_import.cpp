@@ -83,8 +83,60 @@ ImportDraft read_megatron_table(LoggedSettings logged) {
   return draft;
 }
 
+// Marks settings that only describe in full what other settings name.
+constexpr std::string_view kDescribed = "$described:";
+
+// Returns a setting of the same text, as another option.
+Setting as_option(const Setting& said, std::string_view name, std::string_view word) {
+  Setting out = said;
+  out.name = name;
+  out.value = scalar_value(word, said.where);
+  return out;
+}
+
+// States the way of recomputing as releases before 0.3.0 do: since then it is a class, of which the JSON has the fields
+// and not the name.
+void name_recomputation(std::vector<Setting>& settings) {
+  std::optional<Setting> policy;
+  const char* mode = "full";
+  for (const Setting& setting : settings) {
+    if (setting.name == "activation_checkpoint")
+      settings.push_back(as_option(setting, "activation_checkpoint.mode", "none"));
+    if (setting.name == "activation_checkpoint") return;
+    if (!setting.name.starts_with("activation_checkpoint.")) continue;
+    policy = setting;
+    if (setting.name.ends_with(".force_recompute_mm_shapes_by_fqns")) mode = "selective";
+    if (setting.name.ends_with(".memory_budget")) mode = "memory_budget";
+  }
+  if (!policy) return;
+  settings.push_back(as_option(*policy, "activation_checkpoint.mode", mode));
+  if (mode == std::string_view("selective"))
+    settings.push_back(as_option(*policy, "activation_checkpoint.selective_ac_option", "op"));
+}
+
+// Gives the settings of release 0.3.0, whose model is a specification, the names of the releases before it.
+void name_as_before(std::vector<Setting>& settings) {
+  constexpr std::string_view spec = "model_spec.";
+  const bool newer =
+      std::any_of(settings.begin(), settings.end(), [&](const Setting& one) { return one.name.starts_with(spec); });
+  if (!newer) return;
+  for (Setting& setting : settings) {
+    if (setting.name.starts_with("model_spec.model.")) {
+      setting.name.insert(0, kDescribed);
+    } else if (setting.name.starts_with(spec)) {
+      setting.name.replace(0, spec.size(), "model.");
+    }
+  }
+  name_recomputation(settings);
+}
+
 ImportDraft read_torchtitan_settings(LoggedSettings logged) {
-  return import_torchtitan(std::move(logged.settings), logged.context);
+  name_as_before(logged.settings);
+  ImportDraft draft = import_torchtitan(std::move(logged.settings), logged.context);
+  for (const Setting* setting : draft.open()) {
+    if (setting->name.starts_with(kDescribed)) draft.leave(*setting, "the flavor's sizes");
+  }
+  return draft;
 }
 
 // Reads DeepSpeed's JSON; a model among the files is the run's.
@@ -174,6 +226,7 @@ LoggedRun run_of(const TrainingLog& log, const LoggedStart& start, std::span<con
       gpus == nullptr ? Location{} : gpus->where,
       "",
       {},
+      inside.gpus,
       whole ? reader->read({std::move(settings), start.where, files, inside}) : ImportDraft(std::move(settings))};
   if (const LoggedFact* gpu = fact_with(start, "gpu")) {
     run.gpu = gpu->word;
@@ -249,7 +302,7 @@ StepSizes sizes_of(const LoggedRun& run) {
   const auto number = [&](std::string_view key) { return number_of(word_under(run.draft, key)); };
   out.sequences = number("training.global_batch");
   out.tokens = number("training.sequence_length");
-  if (run.gpus) out.gpus = static_cast<double>(*run.gpus);
+  if (run.sized_for) out.gpus = static_cast<double>(*run.sized_for);
   return out;
 }
 

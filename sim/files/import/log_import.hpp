@@ -22,6 +22,7 @@ struct LoggedRun {
   Location gpus_where;
   std::string gpu;  // the program's name of the GPU: "NVIDIA H100 80GB HBM3"; "": not stated
   Location gpu_where;
+  std::optional<std::int64_t> sized_for;  // GPUs by which rates become seconds: those of --nodes, else the log's
   ImportDraft draft;
 };
 
