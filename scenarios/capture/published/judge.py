@@ -34,7 +34,8 @@ class Judge:
         whole = (self.captures / f"{model}-{layers}-{tokens}-1.capture").exists()
         of_depth = [self.eight(f"{model}-{depth}-{tokens}") for depth in ((layers,) if whole else (2, 4))]
         few, more = of_depth[0], of_depth[-1]
-        return [less + (layers - 2) / 2 * (most - less) for less, most in zip(few, more, strict=True)]
+        step, host = (less + (layers - 2) / 2 * (most - less) for less, most in zip(few, more, strict=True))
+        return max(step, host), host  # with few layers the GPU still has work from before, when the host is late
 
     def eight(self, name):
         """Seconds of a step of 8 microbatches and of its host, from those of 1 and of 2."""
