@@ -69,13 +69,18 @@ void add_import(nb::module_& module) {
   module.def(
       "import_files",
       [](const std::vector<std::string>& files, std::vector<std::string> nodes, std::vector<std::string> environment,
-         std::vector<std::string> parameters, int launch, std::string format, std::vector<std::string> cluster,
+         std::vector<std::string> parameters, int launch, int run, std::string format, std::vector<std::string> cluster,
          const std::string& data) {
-        const ImportWishes wishes{std::move(nodes), std::move(environment), std::move(parameters),
-                                  launch,           std::move(format),      std::move(cluster)};
+        const ImportWishes wishes{.nodes = std::move(nodes),
+                                  .environment = std::move(environment),
+                                  .parameters = std::move(parameters),
+                                  .launch = launch,
+                                  .run = run,
+                                  .format = std::move(format),
+                                  .cluster = std::move(cluster)};
         return imported(files, wishes, data);
       },
-      "files"_a, "nodes"_a, "environment"_a, "parameters"_a, "launch"_a, "format"_a, "cluster"_a, "data"_a,
+      "files"_a, "nodes"_a, "environment"_a, "parameters"_a, "launch"_a, "run"_a, "format"_a, "cluster"_a, "data"_a,
       "Reads files of a training program: see mirfak.import_files().");
 }
 

@@ -50,6 +50,7 @@ def import_files(
     environment: Mapping[str, Any] | None = None,
     parameters: Iterable[Any] = (),
     launch: int = 0,
+    run: int = 0,
     format: str = "",  # noqa: A002 (as the program calls what it is)
     cluster: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     data: DataFolder = None,
@@ -58,14 +59,15 @@ def import_files(
 
     files: the one that it is started with, then those that it refers to. Nothing is executed.
     nodes: what it runs on, "hgx-h100:64", one or several. environment: variables that files use. parameters: a script's
-    $1, $2, ... launch: of a script that starts several programs, which, from 1; 0: the first training. format: what kind
-    of file it is, where that does not show. cluster: files that say what the cluster is made of: output of sinfo,
-    scontrol show node or nvidia-smi topo -m, or a SkyPilot task. data: as of simulate().
+    $1, $2, ... launch: of a script that starts several programs, which, from 1; 0: the first training. run: of a log
+    of several runs, which, from 1; 0: the log has one. format: what kind of file it is, where that does not show.
+    cluster: files that say what the cluster is made of: output of sinfo, scontrol show node or nvidia-smi topo -m, or a
+    SkyPilot task. data: as of simulate().
     """
     variables = [f"{name}={value}" for name, value in (environment or {}).items()]
     words = [str(word) for word in parameters]
     return ImportResult(
         _mirfak.import_files(
-            paths_of(files), one_or_more(nodes), variables, words, launch, format, paths_of(cluster), data_folder(data)
+            paths_of(files), one_or_more(nodes), variables, words, launch, run, format, paths_of(cluster), data_folder(data)
         )
     )
