@@ -65,13 +65,16 @@ class TrainerReader {
  private:
   // Returns the framework with these kernels of attention, which replace those of its file.
   static Value with_attention(Value framework, const Value& kernels) {
-    Value out = framework.kind == Value::Kind::mapping ? std::move(framework) : Value{};
-    if (out.kind != Value::Kind::mapping) set_field(out, "like", std::move(framework));
-    const Value* said = out.find("fusion");
+    if (framework.kind != Value::Kind::mapping) {
+      Value named;
+      set_field(named, "like", std::move(framework));
+      framework = std::move(named);
+    }
+    const Value* said = framework.find("fusion");
     Value fusion = said == nullptr ? Value{} : *said;
     set_field(fusion, "attention", kernels);
-    set_field(out, "fusion", std::move(fusion));
-    return out;
+    set_field(framework, "fusion", std::move(fusion));
+    return framework;
   }
 
   void read_model() {
