@@ -64,17 +64,18 @@ std::string log_comparison_text(const LogComparison& comparison) {
 }
 
 nlohmann::ordered_json log_comparison_json(const LogComparison& comparison, double elapsed_s) {
-  using Json = nlohmann::ordered_json;
   const IterationResult& result = comparison.simulation.result;
   const std::optional<bool> inside = in_range(comparison);
   return {{"log", comparison.log},
           {"program", comparison.program},
           {"measured", measured_json(comparison.measured)},
           {"predicted_s", result.iteration_time_s},
-          {"predicted_low_s", inside ? Json(result.iteration_time_low_s) : Json(nullptr)},
-          {"predicted_high_s", inside ? Json(result.iteration_time_high_s) : Json(nullptr)},
+          {"predicted_low_s",
+           inside ? nlohmann::ordered_json(result.iteration_time_low_s) : nlohmann::ordered_json(nullptr)},
+          {"predicted_high_s",
+           inside ? nlohmann::ordered_json(result.iteration_time_high_s) : nlohmann::ordered_json(nullptr)},
           {"ratio", comparison.ratio()},
-          {"in_range", inside ? Json(*inside) : Json(nullptr)},
+          {"in_range", inside ? nlohmann::ordered_json(*inside) : nlohmann::ordered_json(nullptr)},
           {"notes", comparison.notes},
           {"result", result_json(comparison.simulation, elapsed_s, comparison.scenario_notes)}};
 }

@@ -40,8 +40,9 @@ std::string text_at(const Value& root, std::string_view path) {
 // at the program's defaults.
 std::vector<std::string> decided_keys(const LoggedRun& run) {
   std::vector<std::string> out;
-  for (const auto& [key, origin] : run.draft.origins()) {
-    const bool stated = !origin.starts_with("assumed");
+  for (const auto& entry : run.draft.origins()) {
+    const std::string& key = entry.first;
+    const bool stated = !entry.second.starts_with("assumed");
     const bool section =
         std::any_of(kSections.begin(), kSections.end(), [&](std::string_view name) { return key.starts_with(name); });
     const bool framework = run.whole && key == "training.framework";

@@ -90,8 +90,6 @@ LogFormat read_format(const std::string& program, const Node& node) {
   return out;
 }
 
-bool is_digit(char sign) { return sign >= '0' && sign <= '9'; }
-
 // True if three digits, and no more, follow a comma.
 bool separates_thousands(std::string_view behind) {
   std::size_t digits = 0;

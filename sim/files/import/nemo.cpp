@@ -94,7 +94,7 @@ std::optional<Location> name_mamba_layers(std::vector<Setting>& settings) {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name) {
+std::optional<std::int64_t> stated_number(ImportDraft& draft, const char* name) {
   OptionReader options(draft, "NeMo");
   const Option option = options.option(name);
   if (option.setting == nullptr) return std::nullopt;
@@ -104,8 +104,8 @@ std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name) {
 }
 
 void read_machine(ImportDraft& draft) {
-  draft.machine.nodes = number_of(draft, "trainer.num_nodes");
-  draft.machine.gpus_per_node = number_of(draft, "trainer.devices");
+  draft.machine.nodes = stated_number(draft, "trainer.num_nodes");
+  draft.machine.gpus_per_node = stated_number(draft, "trainer.devices");
   draft.machine.said_by = "trainer.num_nodes and trainer.devices";
 }
 

@@ -10,6 +10,8 @@
 
 namespace mirfak {
 
+inline bool is_digit(char sign) { return sign >= '0' && sign <= '9'; }
+
 // Parses a number as Python and YAML write it: 1_000, 1e6, +3.
 inline std::optional<double> number_of(std::string_view text) {
   std::string digits;

@@ -4,6 +4,7 @@
 #include "import/shell_parser.hpp"
 
 #include "base/text.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,6 @@ constexpr int kDeepest = 64;
 constexpr std::array<std::string_view, 12> kEnds = {"then", "do", "done", "fi", "else", "elif",
                                                     "esac", "}",  ")",    ";;", ";&",   ";;&"};
 
-bool is_digit(char sign) { return sign >= '0' && sign <= '9'; }
 bool ends_word(char sign) {
   return sign == '\0' || std::string_view(" \t\r\n;&|<>()").find(sign) != std::string_view::npos;
 }
