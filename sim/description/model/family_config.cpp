@@ -127,7 +127,7 @@ class FamilyConfig {
   }
 
  private:
-  // Where formulas find the values of names.
+  // The values of names in formulas.
   struct Names {
     FamilyConfig& config;
     const Node& source;

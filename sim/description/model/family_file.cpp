@@ -3,6 +3,7 @@
 
 #include "model/family_file.hpp"
 
+#include "base/document_text.hpp"
 #include "base/remembered.hpp"
 #include "base/text.hpp"
 #include "formula/parser.hpp"
@@ -292,7 +293,7 @@ std::shared_ptr<const Family> read_family(const std::filesystem::path& file) {
   }
   Value all = family->documents.back()->root();
   for (auto child = family->documents.rbegin() + 1; child != family->documents.rend(); ++child) {
-    // What a family is like has a model_type of its own.
+    // The family that this one is like has a model_type of its own.
     std::erase_if(all.fields, [](const Value::Field& field) { return field.key == "types"; });
     all = merged(all, (*child)->root());
   }
@@ -303,32 +304,47 @@ std::shared_ptr<const Family> read_family(const std::filesystem::path& file) {
 
 }  // namespace
 
+struct Families::Memory {
+  Remembered<std::shared_ptr<const Family>> families;
+};
+
 const Families& Families::of(const std::filesystem::path& folder) {
   static Remembered<Families> known;
   return known.get(folder.lexically_normal().string(), [&] {
     Families out;
-    std::vector<std::filesystem::path> files;
+    out.memory_ = std::make_shared<Memory>();
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (entry->path().extension() == ".yaml") files.push_back(entry->path());
+      if (entry->path().extension() == ".yaml") out.files_.push_back({entry->path(), document_text(entry->path())});
     }
-    std::sort(files.begin(), files.end());
-    for (const std::filesystem::path& file : files) out.families_.push_back(read_family(file));
+    std::sort(out.files_.begin(), out.files_.end(), [](const File& a, const File& b) { return a.path < b.path; });
     return out;
   });
 }
 
+const std::shared_ptr<const Family>& Families::read(const File& file) const {
+  return memory_->families.get(file.path.string(), [&] { return read_family(file.path); });
+}
+
 const Family* Families::find(std::string_view model_type) const {
-  for (const auto& family : families_) {
+  for (const File& file : files_) {
+    if (file.text.find(model_type) == std::string::npos) continue;
+    const std::shared_ptr<const Family>& family = read(file);
     if (family->types.contains(model_type)) return family.get();
   }
   return nullptr;
 }
 
+std::vector<std::shared_ptr<const Family>> Families::all() const {
+  std::vector<std::shared_ptr<const Family>> out;
+  for (const File& file : files_) out.push_back(read(file));
+  return out;
+}
+
 std::vector<std::string> Families::model_types() const {
   std::vector<std::string> out;
-  for (const auto& family : families_) {
+  for (const auto& family : all()) {
     for (const auto& [type, described] : family->types) out.push_back(type);
   }
   std::sort(out.begin(), out.end());

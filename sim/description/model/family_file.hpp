@@ -74,7 +74,7 @@ struct FamilyType {
   std::map<std::string, double> values;  // that the type decides
 };
 
-// How config.json of a family of models is read: models/families/README.md describes the file.
+// The way in which config.json of a family of models is read: models/families/README.md describes the file.
 struct Family {
   std::string name;  // of the file
   std::string description;
@@ -94,18 +94,27 @@ struct Family {
   std::shared_ptr<const Value> merged;
 };
 
-// Families of a folder, read once. Throws Error(input) in a family's file.
+// Families of a folder. Each is parsed once, when it is asked for. Throws Error(input) in a family's file.
 class Families {
  public:
   static const Families& of(const std::filesystem::path& folder);
 
-  // Returns the family of a model_type; nullptr: none.
+  // Returns the family of a model_type; nullptr: none. Parses only the files whose text has the word.
   const Family* find(std::string_view model_type) const;
   std::vector<std::string> model_types() const;
-  const std::vector<std::shared_ptr<const Family>>& all() const { return families_; }
+  std::vector<std::shared_ptr<const Family>> all() const;
 
  private:
-  std::vector<std::shared_ptr<const Family>> families_;
+  struct File {
+    std::filesystem::path path;
+    std::string text;
+  };
+  struct Memory;
+
+  const std::shared_ptr<const Family>& read(const File& file) const;
+
+  std::vector<File> files_;  // sorted
+  std::shared_ptr<Memory> memory_;
 };
 
 }  // namespace mirfak
