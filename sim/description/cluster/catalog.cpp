@@ -41,8 +41,7 @@ Document without_table(const Document& gpu, const Value& like) {
 }
 
 // Returns a profile, completed by the one that it is like.
-Document completed(const Catalog& catalog, ProfileKind kind, const std::filesystem::path& path) {
-  Document own = Document::from_file(path);
+Document completed(const Catalog& catalog, ProfileKind kind, Document own) {
   const Value* like = own.root().find("like");
   if (like == nullptr) return own;
   const Document other = Document::from_file(catalog.path_of(kind, Node(own, *like, "like")));
@@ -104,7 +103,7 @@ std::vector<std::string> Catalog::names(ProfileKind kind) const {
 GpuSpec Catalog::gpu(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::gpu, reference);
   return memory_->gpus.get(path.string(), [&] {
-    ProfileFile file(completed(*this, ProfileKind::gpu, path));
+    ProfileFile file(completed(*this, ProfileKind::gpu, Document::from_file(path)));
     return read_gpu_profile(file, [&](const Node& name) {
       // One step only: the other GPU must have a table of its own, so the names cannot form a circle.
       ProfileFile other(path_of(ProfileKind::gpu, name));
@@ -118,7 +117,7 @@ GpuSpec Catalog::gpu(const FileReference& reference) const {
 LinkSpec Catalog::link(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::link, reference);
   return memory_->links.get(path.string(), [&] {
-    ProfileFile file(completed(*this, ProfileKind::link, path));
+    ProfileFile file(completed(*this, ProfileKind::link, Document::from_file(path)));
     return read_link_profile(file);
   });
 }
@@ -144,12 +143,12 @@ NodeHardware Catalog::read_node(ProfileFile& file) const {
 NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
-    const Document own = Document::from_file(path);
+    Document own = Document::from_file(path);
     if (own.root().find("correction") == nullptr) {
-      ProfileFile whole(completed(*this, ProfileKind::node, path));
+      ProfileFile whole(completed(*this, ProfileKind::node, std::move(own)));
       return read_node(whole);
     }
-    ProfileFile file(path);
+    ProfileFile file(std::move(own));
     const std::optional<Node> like = file.root().find("like");
     if (!like) return read_node(file);
     // One step only, so that the names cannot form a circle.

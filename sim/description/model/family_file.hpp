@@ -40,8 +40,8 @@ struct FamilyKey {
     count,          // a list: how many entries it has
     by_layer,       // an entry of the layer's own in a mapping of layers by number: per_layer_config.head_dim
   };
-  // What the value may be, by the value that stands for it where the file states none: a number, true or false, or
-  // either where that is a formula.
+  // The kinds of values that are allowed, by the value that holds where the file states none: a number, true or false,
+  // or either where that is a formula.
   enum class Kind { number, truth, any };
   std::string name;                // "hidden_size"; "vision_config.depth" stands in a section of the file
   std::vector<std::string> alias;  // other names of the same key

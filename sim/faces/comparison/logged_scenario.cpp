@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/cluster_knowledge.hpp"
+#include "import/option_table.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
@@ -18,23 +19,6 @@ namespace mirfak {
 namespace {
 
 constexpr std::array<std::string_view, 2> kSections = {"training.", "strategy."};
-
-// Returns the value under a path of keys; nullptr: none. `nearest`: becomes the place of the last key on the way.
-const Value* value_at(const Value& root, std::string_view path, Location* nearest = nullptr) {
-  const Value* out = &root;
-  while (out != nullptr && !path.empty()) {
-    const std::size_t dot = path.find('.');
-    out = out->kind == Value::Kind::mapping ? out->find(path.substr(0, dot)) : nullptr;
-    if (out != nullptr && nearest != nullptr && out->where.known()) *nearest = out->where;
-    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
-  }
-  return out;
-}
-
-std::string text_at(const Value& root, std::string_view path) {
-  const Value* value = value_at(root, path);
-  return value == nullptr ? "" : emit_flow_yaml(*value);
-}
 
 // Returns the keys that a log decides: those that it states, and for a log with all settings also those that it leaves
 // at the program's defaults.
@@ -54,7 +38,7 @@ std::vector<std::string> decided_keys(const LoggedRun& run) {
 std::string contradiction(const LoggedRun& run, const std::string& key, const std::string& of_log,
                           const std::string& of_other, const Document& other) {
   Location where{other.name(), 0, 0};
-  value_at(other.root(), key, &where);
+  value_under(other.root(), key, &where);
   const auto origin = run.draft.origins().find(key);
   const std::string said = origin == run.draft.origins().end() ? "the log" : excerpt(origin->second, 120);
   return fmt::format("{}: {} is {} by the log, which counts, and {} at {}", said, key, of_log,
@@ -123,11 +107,11 @@ void note_gpus(const LoggedRun& run, const Scenario& scenario, const ScenarioSou
 // Notes kernels and habits of the program that differ: the file may state more of them than options do.
 void note_framework(const LoggedRun& run, const Document& other, const Value& completed,
                     std::vector<std::string>& notes) {
-  const std::string of_log = text_at(run.draft.scenario(), "training.framework");
-  const std::string of_other = text_at(completed, "training.framework");
+  const std::string of_log = word_under(run.draft.scenario(), "training.framework");
+  const std::string of_other = word_under(completed, "training.framework");
   if (!run.whole || of_log.empty() || of_log == of_other) return;
   Location where{other.name(), 0, 0};
-  value_at(other.root(), "training.framework", &where);
+  value_under(other.root(), "training.framework", &where);
   notes.push_back(fmt::format("training.framework is {} by the log's settings, and {} at {}, which counts", of_log,
                               of_other, where.text()));
 }
@@ -152,15 +136,15 @@ LoggedScenario completed_by(const LoggedRun& run, const Document& other, const S
   take_model(run, other, before, sources, out);
   const std::vector<std::string> keys = decided_keys(run);
   for (const std::string& key : keys) {
-    const Value* value = value_at(run.draft.scenario(), key);
-    if (value == nullptr || text_at(before.completed, key) == emit_flow_yaml(*value)) continue;
+    const Value* value = value_under(run.draft.scenario(), key);
+    if (value == nullptr || word_under(before.completed, key) == emit_flow_yaml(*value)) continue;
     out.document.assign(KeyPath(key, value->where), *value, value->where);
   }
   note_framework(run, other, before.completed, out.notes);
   const Scenario after = parse_completed(out, sources);
   for (const std::string& key : keys) {
-    const std::string a = text_at(before.completed, key);
-    const std::string b = text_at(after.completed, key);
+    const std::string a = word_under(before.completed, key);
+    const std::string b = word_under(after.completed, key);
     if (a != b) out.notes.push_back(contradiction(run, key, b, a, other));
   }
   return out;

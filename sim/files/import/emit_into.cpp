@@ -27,16 +27,15 @@ namespace fs = std::filesystem;
 struct PatchedProgram {
   LaunchTarget target;
   OptionParser parser;
-  std::array<std::string_view, 2> lists;  // its options; the second may be ""
+  std::string_view list;  // its options
   LaunchProgram (*written)(const Job& job, const fs::path& hardware);
 };
 
 constexpr std::array kPatched = {
-    PatchedProgram{LaunchTarget::megatron, OptionParser::argparse, {"megatron", ""}, megatron_program},
-    PatchedProgram{
-        LaunchTarget::megatron_bridge, OptionParser::hydra, {"megatron-bridge", ""}, megatron_bridge_program},
-    PatchedProgram{LaunchTarget::torchtitan, OptionParser::tyro, {"torchtitan", ""}, torchtitan_program},
-    PatchedProgram{LaunchTarget::torchtitan_toml, OptionParser::tyro, {"torchtitan-toml", ""}, torchtitan_overrides},
+    PatchedProgram{LaunchTarget::megatron, OptionParser::argparse, "megatron", megatron_program},
+    PatchedProgram{LaunchTarget::megatron_bridge, OptionParser::hydra, "megatron-bridge", megatron_bridge_program},
+    PatchedProgram{LaunchTarget::torchtitan, OptionParser::tyro, "torchtitan", torchtitan_program},
+    PatchedProgram{LaunchTarget::torchtitan_toml, OptionParser::tyro, "torchtitan-toml", torchtitan_overrides},
 };
 
 const PatchedProgram& patched_program(LaunchTarget target, const Location& where) {
@@ -149,7 +148,7 @@ class IntoFiles {
         context_(std::move(context)),
         hardware_(context_.sources.folders.hardware),
         program_(patched_program(target_of_files(files, context_), {files.front().name, 1, 1})),
-        names_(program_.parser, lists()),
+        names_(program_.parser, option_list(hardware_, program_.list)),
         fresh_(program_.written(job, hardware_)) {
     context_.gpus = job.cluster.gpus();
     said_ = names_.stated(read(files.front().text).arguments);
@@ -163,7 +162,7 @@ class IntoFiles {
     const FilesJob before = job_of(files_);
     const LaunchProgram old = program_.written(before.job, hardware_);
     const std::vector<std::string> changed = job_differences(job_, before.job);
-    // What a program derives of a model that stays, such as the padded size of its vocabulary, is left to the program.
+    // A program derives sizes of a model that stays, such as the padded one of its vocabulary: these are left to it.
     if (!has_key(changed, "model")) open_.emplace_back("model: ");
     const CommandPromise promise = promise_of(old, before.draft, changed);
     // An option that nobody states may follow from one that changes: the global batch from the number of replicas.
@@ -218,14 +217,6 @@ class IntoFiles {
       if (error.kind() == ErrorKind::internal) throw;
       return false;
     }
-  }
-
-  std::vector<const OptionList*> lists() const {
-    std::vector<const OptionList*> out;
-    for (const std::string_view name : program_.lists) {
-      if (!name.empty()) out.push_back(&option_list(hardware_, name));
-    }
-    return out;
   }
 
   FilesJob job_of(std::span<const ImportFile> files) const {

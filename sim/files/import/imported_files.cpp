@@ -16,6 +16,12 @@ std::vector<ImportFile> files_at(std::span<const std::string> paths) {
   return out;
 }
 
+std::vector<NodeChoice> nodes_of(const ImportWishes& wishes) {
+  std::vector<NodeChoice> out;
+  for (const std::string& node : wishes.nodes) out.push_back(node_choice(node));
+  return out;
+}
+
 }  // namespace
 
 ImportContext import_context(const ImportWishes& wishes, const ScenarioSources& sources) {
@@ -38,17 +44,13 @@ ImportedJob import_files(std::span<const std::string> paths, const ImportWishes&
   ImportRequest request;
   request.format = wishes.format;
   for (const std::string& path : wishes.cluster) request.cluster.push_back(read_import_file(path));
-  for (const std::string& node : wishes.nodes) request.nodes.push_back(node_choice(node));
+  request.nodes = nodes_of(wishes);
   return import_job(files, request, import_context(wishes, sources));
 }
 
 LoggedRun logged_run(std::span<const std::string> paths, const ImportWishes& wishes, const ScenarioSources& sources) {
   ImportContext context = import_context(wishes, sources);
-  for (const std::string& text : wishes.nodes) {
-    const NodeChoice node = node_choice(text);
-    const std::int64_t gpus = node.count * sources.catalog.node(FileReference(node.type)).spec.gpus;
-    context.gpus = context.gpus.value_or(0) + gpus;
-  }
+  if (!wishes.nodes.empty()) context.gpus = gpus_of(sources.catalog, nodes_of(wishes));
   return read_logged_run(files_at(paths), context);
 }
 

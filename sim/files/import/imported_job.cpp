@@ -243,12 +243,6 @@ Value ordered(const Value& root) {
   return out;
 }
 
-std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& nodes) {
-  std::int64_t out = 0;
-  for (const NodeChoice& node : nodes) out += node.count * catalog.node(FileReference(node.type)).spec.gpus;
-  return out;
-}
-
 std::string line_note(const ImportLine& line) {
   const std::string reason = line.reason.empty() ? "not understood" : line.reason;
   return fmt::format("{}: {}: {}", line.where.text(), excerpt(line.text, 100), reason);
@@ -314,6 +308,12 @@ NodeChoice node_choice(std::string_view text) {
     fail_input({"--nodes " + std::string(text), 0, 0}, "expected TYPE:COUNT",
                "for example --nodes hgx-h100:64; mirfak list nodes shows the types");
   }
+  return out;
+}
+
+std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& nodes) {
+  std::int64_t out = 0;
+  for (const NodeChoice& node : nodes) out += node.count * catalog.node(FileReference(node.type)).spec.gpus;
   return out;
 }
 

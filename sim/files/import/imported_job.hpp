@@ -20,6 +20,7 @@ struct NodeChoice {
   std::string text;  // the user's text
 };
 NodeChoice node_choice(std::string_view text);  // Error(input) for another form
+std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& nodes);
 
 struct ImportRequest {
   std::string format;  // name of the format; "": by the file's contents

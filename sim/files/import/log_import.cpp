@@ -23,7 +23,7 @@ namespace mirfak {
 
 namespace {
 
-// What a reader of a program's settings needs.
+// The input of a reader of a program's settings.
 struct LoggedSettings {
   std::vector<Setting> settings;
   Location where;
@@ -323,13 +323,7 @@ std::vector<std::string> keys_not_stated(const LoggedRun& run) {
   for (const std::string_view key :
        {"model", "training.global_batch", "training.sequence_length", "training.precision", "training.framework",
         "strategy.tensor", "strategy.pipeline", "strategy.context", "strategy.micro_batch"}) {
-    const Value* found = &run.draft.scenario();
-    for (std::string_view rest = key; found != nullptr && !rest.empty();) {
-      const std::size_t dot = rest.find('.');
-      found = found->kind == Value::Kind::mapping ? found->find(rest.substr(0, dot)) : nullptr;
-      rest = dot == std::string_view::npos ? std::string_view{} : rest.substr(dot + 1);
-    }
-    if (found == nullptr) out.emplace_back(key);
+    if (value_under(run.draft.scenario(), key) == nullptr) out.emplace_back(key);
   }
   return out;
 }

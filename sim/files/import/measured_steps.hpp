@@ -9,7 +9,7 @@
 
 namespace mirfak {
 
-// How long a step took, by a log. Steps of the warm-up are left out: at each start and after each return to a
+// The time of a step by a log. Steps of the warm-up are left out: at each start and after each return to a
 // checkpoint the first stated time, and the times after it that are longer than nine of ten in the second half.
 struct MeasuredSteps {
   double seconds = 0;  // median over the times that count; for a progress bar or a whole run the mean
@@ -17,7 +17,7 @@ struct MeasuredSteps {
   double high_s = 0;
   std::int64_t used = 0;           // stated times that count; each may be the mean of several steps
   std::int64_t warm_up = 0;        // stated times left out as warm-up
-  std::int64_t other_batches = 0;  // stated times left out as their global batch is another one
+  std::int64_t other_batches = 0;  // stated times of another global batch, which are left out
   Location first;                  // place of the first time that counts
   std::string basis;               // "median of 45 times", "mean of steps 20 to 200 by a progress bar"
 };

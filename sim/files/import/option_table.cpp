@@ -10,16 +10,23 @@
 
 namespace mirfak {
 
-std::string word_under(const ImportDraft& draft, std::string_view key) {
-  const Value* at = &draft.scenario();
+const Value* value_under(const Value& root, std::string_view key, Location* nearest) {
+  const Value* at = &root;
   while (at != nullptr && !key.empty()) {
-    if (at->kind != Value::Kind::mapping) return "";
     const std::size_t dot = std::min(key.find('.'), key.size());
-    at = at->find(key.substr(0, dot));
+    at = at->kind == Value::Kind::mapping ? at->find(key.substr(0, dot)) : nullptr;
+    if (at != nullptr && nearest != nullptr && at->where.known()) *nearest = at->where;
     key.remove_prefix(std::min(dot + 1, key.size()));
   }
-  return at == nullptr ? std::string() : emit_flow_yaml(*at);
+  return at;
 }
+
+std::string word_under(const Value& root, std::string_view key) {
+  const Value* value = value_under(root, key);
+  return value == nullptr ? std::string() : emit_flow_yaml(*value);
+}
+
+std::string word_under(const ImportDraft& draft, std::string_view key) { return word_under(draft.scenario(), key); }
 
 OptionTable::OptionTable(ImportDraft& draft, const OptionList& list, std::string dashes)
     : draft_(draft), list_(list), dashes_(std::move(dashes)) {}

@@ -57,7 +57,11 @@ class OptionTable {
   std::string dashes_;
 };
 
-// Returns the value of the draft's scenario under this key so far, "" if there is none.
+// Returns the value under a key such as "strategy.tensor"; nullptr: none. `nearest`: becomes the place of the last
+// value on the way that has one.
+const Value* value_under(const Value& root, std::string_view key, Location* nearest = nullptr);
+// Returns that value on one line, "" if there is none; of a draft, the value of its scenario so far.
+std::string word_under(const Value& root, std::string_view key);
 std::string word_under(const ImportDraft& draft, std::string_view key);
 
 }  // namespace mirfak

@@ -12,7 +12,7 @@
 
 namespace mirfak {
 
-// What the command of a training shall state.
+// The options and variables that the command of a training shall have.
 struct CommandPromise {
   struct Option {
     std::string name;                    // as StatedOption::name

@@ -22,13 +22,11 @@ bool is_override(std::string_view word) {
 
 }  // namespace
 
-OptionNames::OptionNames(OptionParser parser, std::span<const OptionList* const> lists) : parser_(parser) {
-  for (const OptionList* list : lists) {
-    for (const OptionEntry& entry : list->entries()) {
-      const std::string name = name_of(entry.name);
-      places_.emplace(name, places_.size());
-      for (const std::string& older : entry.older) current_.emplace(name_of(older), name);
-    }
+OptionNames::OptionNames(OptionParser parser, const OptionList& list) : parser_(parser) {
+  for (const OptionEntry& entry : list.entries()) {
+    const std::string name = name_of(entry.name);
+    places_.emplace(name, places_.size());
+    for (const std::string& older : entry.older) current_.emplace(name_of(older), name);
   }
 }
 

@@ -34,7 +34,7 @@ struct StatedOption {
 // The options of a program: one name for all spellings of an option.
 class OptionNames {
  public:
-  OptionNames(OptionParser parser, std::span<const OptionList* const> lists);
+  OptionNames(OptionParser parser, const OptionList& list);
 
   // Returns the options that words state, in their order; words before the first option are none.
   std::vector<StatedOption> stated(std::span<const ArgumentWord> words) const;
@@ -51,7 +51,7 @@ class OptionNames {
   void complete(StatedOption& option, std::string_view word) const;
 
   OptionParser parser_;
-  std::map<std::string, std::string, std::less<>> current_;  // older names and the names that lists have for them
+  std::map<std::string, std::string, std::less<>> current_;  // older names and the names that the list has for them
   std::map<std::string, std::size_t, std::less<>> places_;
 };
 

@@ -244,6 +244,11 @@ class OpenBraces {
   int open_ = 0;
 };
 
+bool states_something(const TrainingLog& log) {
+  return std::any_of(log.starts.begin(), log.starts.end(),
+                     [](const LoggedStart& start) { return start.timed() || !start.settings.empty(); });
+}
+
 class LogReader {
  public:
   LogReader(const ImportFile& file, const LogFormats& formats, const LogFormat& format)
@@ -252,7 +257,8 @@ class LogReader {
     log_.starts.push_back({{file.name, 1, 1}, {}, {}, {}});
   }
 
-  TrainingLog read() {
+  // Reads the log, or its beginning up to the first statement that tells a log from other files.
+  TrainingLog read(bool whole) {
     const std::string_view text = file_.text;
     std::size_t begin = 0;
     int number = 1;
@@ -266,6 +272,7 @@ class LogReader {
       read_line(clean_line(text.substr(begin, end - begin), number, ranks_));
       if (text[end] == '\n') ++number;
       begin = end + 1;
+      if (!whole && json_.empty() && !table_ && states_something(log_)) break;
     }
     finish();
     return std::move(log_);
@@ -446,17 +453,12 @@ bool may_be_of(const std::string& text, const LogFormat& format) {
   });
 }
 
-bool states_something(const TrainingLog& log) {
-  return std::any_of(log.starts.begin(), log.starts.end(),
-                     [](const LoggedStart& start) { return start.timed() || !start.settings.empty(); });
-}
-
 std::optional<TrainingLog> log_in(const ImportFile& file, const std::filesystem::path& hardware) {
   const LogFormats formats = log_formats(hardware);
   std::optional<TrainingLog> out;
   for (const LogFormat& format : formats.programs) {
     if (!may_be_of(file.text, format)) continue;
-    TrainingLog log = LogReader(file, formats, format).read();
+    TrainingLog log = LogReader(file, formats, format).read(true);
     const bool timed = log.starts.front().timed();
     if (!states_something(log)) continue;
     if (!out || (timed && !out->starts.front().timed())) out = std::move(log);
@@ -468,7 +470,10 @@ std::optional<TrainingLog> log_in(const ImportFile& file, const std::filesystem:
 }  // namespace
 
 bool is_training_log(const ImportFile& file, const std::filesystem::path& hardware) {
-  return log_in(file, hardware).has_value();
+  const LogFormats formats = log_formats(hardware);
+  return std::any_of(formats.programs.begin(), formats.programs.end(), [&](const LogFormat& format) {
+    return may_be_of(file.text, format) && states_something(LogReader(file, formats, format).read(false));
+  });
 }
 
 TrainingLog read_training_log(const ImportFile& file, const std::filesystem::path& hardware) {
