@@ -25,6 +25,7 @@ struct CommandOutput {
   std::string complaint;  // to standard error; empty: none
   int status = 0;
   std::string remarks = {};  // to standard error, beside a text that is not for reading alone; empty: none
+  bool confirms = false;     // true: the text says which files were written
 };
 
 // Properties of the process that a command may use.

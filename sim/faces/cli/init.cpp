@@ -157,7 +157,9 @@ CommandOutput run_init(std::span<const std::string> arguments, const Surrounding
   if (options.out.empty()) return {text, {}};
   text = asked(std::move(text), name, schema, surroundings);
   write_text_file(options.out, text);
-  return {fmt::format("{} is written.\n", options.out) + what_is_left(text, options.out), {}};
+  CommandOutput output{fmt::format("{} is written.\n", options.out) + what_is_left(text, options.out), {}};
+  output.confirms = true;
+  return output;
 }
 
 }  // namespace mirfak

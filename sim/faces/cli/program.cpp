@@ -135,10 +135,9 @@ int run(int count, char** words) {
     const Surroundings surroundings = look_around();
     const std::vector<std::string> arguments(words + (count > 0 ? 1 : 0), words + count);
     CommandOutput output = run_command_line(arguments, surroundings);
-    const bool told = output.text.find(" is written") != std::string::npos;
-    const bool succeeded = !told && output.status != kStatusInput && output.status != kStatusInternal;
+    const bool confirmed = output.confirms || output.status == kStatusInput || output.status == kStatusInternal;
     const int status = print(std::move(output), surroundings.colour);
-    if (succeeded && surroundings.progress) confirm_outputs(began);
+    if (!confirmed && surroundings.progress) confirm_outputs(began);
     return status;
   } catch (const Error& error) {
     return complain(error.what(), status_of(error.kind()));
