@@ -190,7 +190,7 @@ class FamilyConfig {
     if (config == nullptr) return std::nullopt;
     std::vector<std::string> names = {place.key};
     names.insert(names.end(), key.alias.begin(), key.alias.end());
-    const std::optional<Node> found = config->find(names);
+    std::optional<Node> found = config->find(names);
     const bool each = key.form == FamilyKey::Form::each_layer;
     if (found && each && found->is_sequence() && found->value().items.empty()) return std::nullopt;  // as not stated
     null = !found && std::any_of(names.begin(), names.end(),
