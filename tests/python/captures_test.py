@@ -66,6 +66,13 @@ class Captures(unittest.TestCase):
         with self.assertRaisesRegex(mirfak.InputError, "a captured program has no model"):
             mirfak.search(SCENARIO)
 
+    def test_clocks_of_a_captured_pipeline(self):
+        capture = SOURCE / "scenarios" / "capture" / "stages.capture"
+        result = mirfak.frontier(capture, nodes="hgx-h100:1", stragglers=[1.1])
+        expected = printed("frontier", capture, "--nodes", "hgx-h100:1", "--straggler", 1.1)
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        self.assertEqual(len(result.clock_plan()["plans"][0]["stages"]), 4)
+
     def test_differences_and_sweeps(self):
         difference = mirfak.diff(CAPTURE, nodes="hgx-h100:1", overrides_b={"cluster.nodes[0].clock_mhz": 1200})
         self.assertGreater(len(difference.operators), 1)

@@ -1,7 +1,6 @@
 #include "energy/frontier.hpp"
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "capture/captured_scenario.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
@@ -151,16 +150,6 @@ ClockedSubject profiled(const FrontierOptions& options) {
   return out;
 }
 
-// Refuses captures, whose kernels belong to modules and phases: no pass of a microbatch is told apart for which a plan
-// could choose a clock.
-void refuse_capture(const Document& document) {
-  if (!names_capture(document)) return;
-  Mapping root{Node(document)};
-  root.require("capture").fail(
-      "a captured program does not say which kernels are one pass of a microbatch, for which clocks are planned",
-      "one clock for the whole step is cluster.nodes[].clock_mhz of mirfak simulate and sweep");
-}
-
 ClockedSubject simulated(const FrontierOptions& options) {
   const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
@@ -169,8 +158,7 @@ ClockedSubject simulated(const FrontierOptions& options) {
   }
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
-  refuse_capture(document);
-  return clocked_subject(parse_scenario(document, sources), sources, options.stragglers);
+  return clocked_subject(document, sources, options.stragglers);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::unique_ptr<FoundFrontier> found_frontier(const Input& input, const std::vec
   const Stopwatch watch;
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   auto out = std::make_unique<FoundFrontier>();
-  out->subject = clocked_subject(parse_scenario(input.document(), *sources), *sources, stragglers);
+  out->subject = clocked_subject(input.document(), *sources, stragglers);
   out->frontier = frontier(out->subject.clocked, out->subject.stragglers);
   out->wall_time_s = watch.seconds();
   return out;

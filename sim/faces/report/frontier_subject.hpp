@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/document.hpp"
+#include "capture/captured_scenario.hpp"
 #include "energy/clocked_program.hpp"
 #include "scenario/scenario.hpp"
 
@@ -21,6 +23,14 @@ struct ClockedSubject {
 // Returns the subject of a scenario's job. `stragglers`: factors by which other pipelines take longer; empty: the
 // factors that cluster.perturbations cause in the iteration. Errors as of clocked_program().
 ClockedSubject clocked_subject(const Scenario& scenario, const ScenarioSources& sources,
+                               std::span<const double> stragglers);
+
+// Returns the subject of a captured program. Errors as of captured_clocks().
+ClockedSubject clocked_subject(const CapturedScenario& scenario, const CaptureSources& sources,
+                               std::span<const double> stragglers);
+
+// Returns the subject of the scenario, of a model or of a capture, in a document. Errors as of its reader, and above.
+ClockedSubject clocked_subject(const Document& document, const ScenarioSources& sources,
                                std::span<const double> stragglers);
 
 // Returns a count with its noun: "1 stage", "8 stages", "12 microbatches".

@@ -1,6 +1,7 @@
 #include "capture/capture_result.hpp"
 
 #include "base/units.hpp"
+#include "capture/captured_ranks.hpp"
 #include "capture/captured_tensors.hpp"
 #include "simulation/borrowed_figures.hpp"
 
@@ -380,13 +381,6 @@ void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureRes
   if (priced) out.cost_usd = usd_per_hour * out.iteration_s / kSecondsPerHour;
   out.facility =
       facility_use(cluster.facility(), {out.energy_j, host_w, static_cast<double>(out.gpus), out.iteration_s});
-}
-
-// Number of ranks that did as each rank did, itself included.
-std::map<std::int64_t, std::int64_t> ranks_alike(const Capture& capture) {
-  std::map<std::int64_t, std::int64_t> out;
-  for (const CapturedRank& rank : capture.ranks) ++out[rank.same_as < 0 ? rank.rank : rank.same_as];
-  return out;
 }
 
 }  // namespace

@@ -375,7 +375,8 @@ void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
   priced.energy_j.clear();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double settled = priced.clock[i];
-    priced.clock[i] = std::min(settled, on.clock_limit());
+    const double limit = pricing_.kernel_limits.empty() ? on.clock_limit() : pricing_.kernel_limits[rank][i];
+    priced.clock[i] = std::min(settled, limit);
     KernelCost cost = *costs[i];
     cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
     priced.energy_j.push_back(energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost));

@@ -8,6 +8,7 @@
 #include "engine/timeline.hpp"
 #include "strategy/framework.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct CapturePricing {
   const OperatorTable& table;
   const Framework& framework;           // OperatorTable::framework
   const RangeWidths* ranges = nullptr;  // how far measured steps lie from predicted ones; nullptr: not known
+  // The highest clock of each kernel as a share of the full clock, by index of CapturedProgram::ranks and in the order
+  // of PricedRank::clock; empty: that of the rank's node.
+  std::span<const std::vector<double>> kernel_limits = {};
 };
 
 // A piece of work of a rank: a node of its trace, which is a task of the program.

@@ -115,4 +115,10 @@ CapturedCommunication Unfolding::moved(const CapturedCommunication& made, const 
 
 Capture with_events_of_each(const Capture& capture) { return Unfolding(capture).run(); }
 
+std::map<std::int64_t, std::int64_t> ranks_alike(const Capture& capture) {
+  std::map<std::int64_t, std::int64_t> out;
+  for (const CapturedRank& rank : capture.ranks) ++out[rank.same_as < 0 ? rank.rank : rank.same_as];
+  return out;
+}
+
 }  // namespace mirfak

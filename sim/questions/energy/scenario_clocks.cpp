@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "energy/device_clocks.hpp"
 #include "energy/waits_of_passes.hpp"
 #include "engine/execute.hpp"
 #include "program/lowering.hpp"
@@ -11,29 +12,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
 
 namespace mirfak {
 
 namespace {
-
-constexpr double kLowestShare = 0.4;  // share of the highest clock: far below where any pass needs least energy
-constexpr std::size_t kMaxClocks = 64;
-
-// Returns the clocks of a node's GPUs, highest first.
-std::vector<double> clocks_of(const NodeHardware& node) {
-  const GpuSpec& gpu = node.gpu;
-  const double highest = gpu.clock_max_hz.value * node.clock_limit();
-  const double lowest = std::max(gpu.clock_min_hz.value, kLowestShare * highest);
-  const double step = gpu.clock_step_hz.value;
-  const auto steps = static_cast<std::size_t>(std::floor(std::max(0.0, highest - lowest) / step + 1e-9));
-  const std::size_t stride = steps / kMaxClocks + 1;
-  std::vector<double> out;
-  for (std::size_t i = 0; i <= steps; i += stride) out.push_back(highest - static_cast<double>(i) * step);
-  return out;
-}
 
 struct Priced {
   Picoseconds duration = 0;
@@ -56,7 +38,7 @@ class ClockedJob {
                       "leave it out: messages that are spread collide nowhere");
     }
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware));
+      clocks_.push_back(planned_clocks(job.hardware_of(stage, 0).hardware));
     }
   }
 

@@ -254,12 +254,13 @@ def frontier(
     overrides: Overrides | None = None,
     *,
     stragglers: Iterable[float] = (),
+    nodes: str | Iterable[str] = (),
     data: DataFolder = None,
 ) -> FrontierResult:
     """The least energy of an iteration for every time that it may take, and the clock of every pass.
 
     stragglers: also plans for another pipeline that takes so many times as long, each at least 1; default what
-    cluster.perturbations make of the iteration.
+    cluster.perturbations make of the iteration. nodes: as of simulate(), for a capture of a pipeline.
     """
     factors = [float(factor) for factor in stragglers]
     for factor in factors:
@@ -268,7 +269,7 @@ def frontier(
                 f"stragglers: expected a factor from 1 to 1000, found {factor}",
                 hint="1.2 is a pipeline that takes 20 % longer",
             )
-    return FrontierResult(_mirfak.frontier(input_of(scenario, overrides, data), factors))
+    return FrontierResult(_mirfak.frontier(input_of(scenario, overrides, data, one_or_more(nodes)), factors))
 
 
 def train(
