@@ -29,10 +29,10 @@ CapturedScenario scenario_of(const std::string& name, const std::string& node) {
 // The whole step with its kernels at the clocks of a plan.
 CaptureResult executed_at(const CapturedScenario& scenario, const CapturedClocks& clocks,
                           const ClockAssignment& assigned) {
-  const std::vector<std::vector<double>> limits = kernel_limits_of(clocks, assigned);
-  CapturePricing pricing = pricing_of(scenario, sources());
-  pricing.kernel_limits = limits;
-  return capture_result(*scenario.capture, pricing, captured_program(*scenario.capture, pricing));
+  const CapturePricing pricing = pricing_of(scenario, sources());
+  CapturedProgram executed = clocks.simulated.executed;
+  execute_at(*scenario.capture, pricing, kernel_limits_of(clocks, assigned), executed);
+  return capture_result(*scenario.capture, pricing, executed);
 }
 
 }  // namespace

@@ -71,14 +71,14 @@ class ClockPrices {
 
   // Executes the step with all GPUs at a place in their list of clocks.
   std::vector<PricedPass> passes_at(std::size_t setting) const {
-    std::vector<std::vector<double>> limits;
+    KernelLimits limits;
     for (std::size_t rank = 0; rank < executed().ranks.size(); ++rank) {
       const double share = clock_of(rank, setting) / out_.full_clock_hz[rank];
       limits.emplace_back(executed().ranks[rank].clock.size(), share);
     }
-    CapturePricing pricing = pricing_of(scenario_, sources_);
-    pricing.kernel_limits = limits;
-    return passes_in(captured_program(capture(), pricing));
+    CapturedProgram at = executed();
+    execute_at(capture(), pricing_of(scenario_, sources_), limits, at);
+    return passes_in(at);
   }
 
   void add_pass(std::size_t index, const std::vector<std::vector<PricedPass>>& priced) {
@@ -119,8 +119,8 @@ CapturedClocks captured_clocks(const CapturedScenario& scenario, const CaptureSo
   return out;
 }
 
-std::vector<std::vector<double>> kernel_limits_of(const CapturedClocks& clocks, const ClockAssignment& assigned) {
-  std::vector<std::vector<double>> out;
+KernelLimits kernel_limits_of(const CapturedClocks& clocks, const ClockAssignment& assigned) {
+  KernelLimits out;
   const std::vector<PricedRank>& ranks = clocks.simulated.executed.ranks;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     out.emplace_back(ranks[rank].clock.size(), clocks.highest_clock_hz[rank] / clocks.full_clock_hz[rank]);

@@ -22,8 +22,8 @@ struct CapturedClocks {
 // simulate(). Errors as of simulate() and pass_program(); Error(input) for cluster.perturbations.
 CapturedClocks captured_clocks(const CapturedScenario& scenario, const CaptureSources& sources);
 
-// Returns the highest clock of each kernel of the step, as CapturePricing::kernel_limits has them, when its passes run
-// at these clocks and everything else at the highest.
-std::vector<std::vector<double>> kernel_limits_of(const CapturedClocks& clocks, const ClockAssignment& assigned);
+// Returns the highest clock of each kernel of the step when its passes run at these clocks, and everything else at the
+// highest.
+KernelLimits kernel_limits_of(const CapturedClocks& clocks, const ClockAssignment& assigned);
 
 }  // namespace mirfak

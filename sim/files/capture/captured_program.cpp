@@ -263,6 +263,37 @@ void RankWriter::take(std::size_t index) {
   }
 }
 
+// Sets the durations of a joined program's kernels, and executes it.
+class Execution {
+ public:
+  // `limits`: nullptr: the clocks of the nodes.
+  Execution(const Capture& capture, const CapturePricing& pricing, const KernelLimits* limits, CapturedProgram& out)
+      : capture_(capture), pricing_(pricing), limits_(limits), out_(out) {}
+
+  // Executes the program as if no GPU ever waited, and again with the waiting that was found: waiting leaves room under
+  // the power limit, so that clocks are approached from below.
+  void run() {
+    set_busy_kernels();
+    out_.timeline = execute(out_.joined.program);
+    std::vector<double> idle_s;
+    for (std::size_t rank = 0; rank < out_.ranks.size(); ++rank) idle_s.push_back(idle(rank));
+    for (std::size_t rank = 0; rank < out_.ranks.size(); ++rank) set_kernels(rank, idle_s[rank]);
+    out_.timeline = execute(out_.joined.program);
+  }
+  void set_busy_kernels() {
+    for (std::size_t rank = 0; rank < out_.ranks.size(); ++rank) set_kernels(rank, 0);
+  }
+
+ private:
+  void set_kernels(std::size_t rank, double idle_s);
+  double idle(std::size_t rank) const;
+
+  const Capture& capture_;
+  const CapturePricing& pricing_;
+  const KernelLimits* limits_;
+  CapturedProgram& out_;
+};
+
 class ProgramMaker {
  public:
   ProgramMaker(const Capture& capture, const CapturePricing& pricing) : capture_(capture), pricing_(pricing) {}
@@ -274,11 +305,12 @@ class ProgramMaker {
     out_.notes = std::move(communication.notes);
     note_uncounted_lines();
     write_ranks(communication);
-    execute_at(std::vector<double>(out_.ranks.size(), 0));
-    // Waiting leaves room under the power limit. Clocks are approached from below.
-    std::vector<double> idle_s;
-    for (std::size_t i = 0; i < out_.ranks.size(); ++i) idle_s.push_back(idle(i));
-    execute_at(idle_s);
+    join();
+    Execution execution(capture_, pricing_, nullptr, out_);
+    execution.set_busy_kernels();
+    share_multiprocessors();
+    execution.run();
+    set_durations();
     traces = std::move(traces_);
     return std::move(out_);
   }
@@ -289,10 +321,9 @@ class ProgramMaker {
   void price_operators();
   void price_on(std::size_t group);
   void write_ranks(const PricedCommunication& communication);
-  void set_kernels(std::size_t rank, double idle_s);
-  void execute_at(const std::vector<double>& idle_s);
+  void join();
   void share_multiprocessors();
-  double idle(std::size_t rank) const;
+  void set_durations();
   const NodeHardware& hardware(std::size_t group) const { return pricing_.cluster.groups()[group].hardware; }
 
   const Capture& capture_;
@@ -354,47 +385,23 @@ void ProgramMaker::write_ranks(const PricedCommunication& communication) {
   }
 }
 
-// Sets the durations of a rank's kernels at their clocks, and their energy.
-void ProgramMaker::set_kernels(std::size_t rank, double idle_s) {
-  PricedRank& priced = out_.ranks[rank];
-  const CapturedRank& captured = capture_.ranks[priced.rank];
-  const NodeHardware& on = hardware(priced.group);
-  const double factor = pricing_.cluster.perturbations().of(static_cast<int>(captured.rank)).time.compute;
-  std::vector<std::size_t> kernels;
-  std::vector<const KernelCost*> costs;
-  for (std::size_t i = 0; i < priced.tasks.size(); ++i) {
-    const CapturedTask& task = priced.tasks[i];
-    if (task.on_host) continue;
-    const CaptureEvent& event = captured.events[static_cast<std::size_t>(task.event)];
-    if (event.kind != CaptureEventKind::launch) continue;
-    kernels.push_back(i);
-    costs.push_back(&out_.price(priced, event).cost);
-  }
-  priced.clock = kernel_clocks(costs, idle_s, on.gpu);
-  priced.kernel_energy_j = 0;
-  priced.energy_j.clear();
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const double settled = priced.clock[i];
-    const double limit = pricing_.kernel_limits.empty() ? on.clock_limit() : pricing_.kernel_limits[rank][i];
-    priced.clock[i] = std::min(settled, limit);
-    KernelCost cost = *costs[i];
-    cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
-    priced.energy_j.push_back(energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost));
-    priced.kernel_energy_j += priced.energy_j.back();
-    traces_[rank].nodes[kernels[i]].duration_ps = static_cast<std::uint64_t>(to_picoseconds(cost.seconds * factor));
-  }
-}
-
-void ProgramMaker::execute_at(const std::vector<double>& idle_s) {
-  for (std::size_t i = 0; i < out_.ranks.size(); ++i) set_kernels(i, idle_s[i]);
+void ProgramMaker::join() {
   try {
     out_.joined = chakra_program(traces_);
   } catch (const Error& error) {
     fail_input({capture_.file, 0, 0}, "ranks wait for each other: " + error.message(),
                "on GPUs the job would wait there for ever: mend the program, and capture it again");
   }
-  share_multiprocessors();
-  out_.timeline = execute(out_.joined.program);
+}
+
+// Sets the durations of kernels in the traces that were joined.
+void ProgramMaker::set_durations() {
+  for (std::size_t rank = 0; rank < out_.ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < out_.ranks[rank].tasks.size(); ++i) {
+      const Picoseconds duration = out_.joined.program.duration[out_.joined.task_of[rank][i]];
+      traces_[rank].nodes[i].duration_ps = static_cast<std::uint64_t>(duration);
+    }
+  }
 }
 
 // Kernels of several streams share the multiprocessors of a GPU, and communication takes those of its channels. A rank
@@ -421,8 +428,38 @@ void ProgramMaker::share_multiprocessors() {
   }
 }
 
+// Sets the durations of a rank's kernels at their clocks, and their energy.
+void Execution::set_kernels(std::size_t rank, double idle_s) {
+  PricedRank& priced = out_.ranks[rank];
+  const CapturedRank& captured = capture_.ranks[priced.rank];
+  const NodeHardware& on = pricing_.cluster.groups()[priced.group].hardware;
+  const double factor = pricing_.cluster.perturbations().of(static_cast<int>(captured.rank)).time.compute;
+  std::vector<std::size_t> kernels;
+  std::vector<const KernelCost*> costs;
+  for (std::size_t i = 0; i < priced.tasks.size(); ++i) {
+    const CapturedTask& task = priced.tasks[i];
+    if (task.on_host) continue;
+    const CaptureEvent& event = captured.events[static_cast<std::size_t>(task.event)];
+    if (event.kind != CaptureEventKind::launch) continue;
+    kernels.push_back(i);
+    costs.push_back(&out_.price(priced, event).cost);
+  }
+  priced.clock = kernel_clocks(costs, idle_s, on.gpu);
+  priced.kernel_energy_j = 0;
+  priced.energy_j.clear();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const double settled = priced.clock[i];
+    priced.clock[i] = std::min(settled, limits_ == nullptr ? on.clock_limit() : (*limits_)[rank][i]);
+    KernelCost cost = *costs[i];
+    cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
+    priced.energy_j.push_back(energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost));
+    priced.kernel_energy_j += priced.energy_j.back();
+    out_.joined.program.duration[out_.joined.task_of[rank][kernels[i]]] = to_picoseconds(cost.seconds * factor);
+  }
+}
+
 // Seconds in which a rank's GPU runs no kernel.
-double ProgramMaker::idle(std::size_t rank) const {
+double Execution::idle(std::size_t rank) const {
   double busy_s = 0;
   for (std::size_t i = 0; i < out_.ranks[rank].tasks.size(); ++i) {
     if (out_.ranks[rank].tasks[i].multiprocessors == 1) {
@@ -442,6 +479,11 @@ CapturedProgram captured_program(const Capture& capture, const CapturePricing& p
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing,
                                  std::vector<ChakraTrace>& traces) {
   return ProgramMaker(capture, pricing).make(traces);
+}
+
+void execute_at(const Capture& capture, const CapturePricing& pricing, const KernelLimits& limits,
+                CapturedProgram& executed) {
+  Execution(capture, pricing, &limits, executed).run();
 }
 
 }  // namespace mirfak

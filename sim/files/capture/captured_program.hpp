@@ -8,7 +8,6 @@
 #include "engine/timeline.hpp"
 #include "strategy/framework.hpp"
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,6 @@ struct CapturePricing {
   const OperatorTable& table;
   const Framework& framework;           // OperatorTable::framework
   const RangeWidths* ranges = nullptr;  // how far measured steps lie from predicted ones; nullptr: not known
-  // The highest clock of each kernel as a share of the full clock, by index of CapturedProgram::ranks and in the order
-  // of PricedRank::clock; empty: that of the rank's node.
-  std::span<const std::vector<double>> kernel_limits = {};
 };
 
 // A piece of work of a rank: a node of its trace, which is a task of the program.
@@ -76,5 +72,14 @@ CapturedProgram captured_program(const Capture& capture, const CapturePricing& p
 // those of which tasks begin, before several streams share a GPU.
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing,
                                  std::vector<ChakraTrace>& traces);
+
+// The highest clock of each kernel as a share of the full clock, by index of CapturedProgram::ranks and in the order of
+// PricedRank::clock.
+using KernelLimits = std::vector<std::vector<double>>;
+
+// Executes the captured program again with other highest clocks of its kernels. `executed`: of the same capture and
+// pricing.
+void execute_at(const Capture& capture, const CapturePricing& pricing, const KernelLimits& limits,
+                CapturedProgram& executed);
 
 }  // namespace mirfak
