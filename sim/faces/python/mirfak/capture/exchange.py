@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InputError
 
-PATIENCE_S = 300
+LOOK_S = 5  # between two looks at who waits for whom
 
 
 class Turns:
@@ -34,7 +34,7 @@ class Turns:
 class Exchange:
     """Post of `rank`. captured: ranks that run, or could; turns: None where a rank runs alone.
 
-    `folder` also has RANK.awaited, where a rank waits for another, and RANK.ended.
+    `folder` also has RANK.awaited, where a rank waits for another, RANK.waits with the object that it waits for, and RANK.ended.
     """
 
     def __init__(self, folder: pathlib.Path, rank: int, captured: Container[int], turns: Turns | None = None) -> None:
@@ -67,18 +67,44 @@ class Exchange:
     def _await(self, path: pathlib.Path, source: int) -> None:
         if self.turns is not None:
             self.turns.give()
+        waits = self.folder / f"{self.rank}.waits"
+        waits.write_text(path.name)
         (self.folder / f"{source}.awaited").touch()
-        give_up = time.monotonic() + PATIENCE_S
+        look, seen = time.monotonic() + LOOK_S, None
         try:
             while not path.exists():
                 if (self.folder / f"{source}.ended").exists() and not path.exists():
                     raise InputError(f"rank {self.rank} waits for an object of rank {source}, which ended without it")
-                if time.monotonic() > give_up:
-                    raise InputError(f"rank {self.rank} waits for an object of rank {source} for {PATIENCE_S} s")
+                if time.monotonic() > look:
+                    circle = self._circle()
+                    if circle and circle == seen:
+                        ranks = ", ".join(name.split("-")[0] for name in circle)
+                        raise InputError(
+                            f"rank {self.rank} waits for an object of rank {source}: ranks {ranks} wait for each other",
+                            hint="with GPUs they would wait for ever: mend the program",
+                        )
+                    look, seen = time.monotonic() + LOOK_S, circle
                 time.sleep(0.005)
         finally:
+            waits.unlink()
             if self.turns is not None:
                 self.turns.take()
+
+    def _circle(self) -> list[str]:
+        """The objects that ranks wait for, each of the next one, until a rank appears again; empty where one does not wait."""
+        names: list[str] = []
+        rank = str(self.rank)
+        while True:
+            try:
+                name = (self.folder / f"{rank}.waits").read_text()
+            except FileNotFoundError:
+                return []
+            if not name or (self.folder / name).exists():
+                return []
+            if name in names:
+                return names[names.index(name) :]
+            names.append(name)
+            rank = name.split("-")[0]
 
     def end(self) -> None:
         """Says that this rank sends nothing more."""
