@@ -89,7 +89,7 @@ class TrainerReader {
   }
 
   void lack_model(const Location& where, const std::string& reason) {
-    options_.draft().obstruct(where, reason + ": give its config.json as well, or --set model=NAME");
+    options_.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
   }
 
   void read_lengths() {
