@@ -93,9 +93,9 @@ class TrainerReader {
   }
 
   void read_lengths() {
-    const Option length = options_.option("max_seq_length");
+    const Option length = options_.option("max_length");
     if (!length.is_none()) {
-      options_.put(length, "training.sequence_length", std::to_string(options_.count("max_seq_length")),
+      options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
                    "sequences are taken to be that long");
     }
     options_.read("packing");
