@@ -31,6 +31,41 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+// Returns the runs of letters and of digits in a name, in small letters: "rtx", "4090", "8" of "RTX4090-8".
+std::vector<std::string> parts_of(std::string_view name) {
+  std::vector<std::string> out;
+  int before = 0;  // kind of the last sign: 0 neither, 1 a letter, 2 a digit
+  for (const unsigned char sign : name) {
+    const int kind = std::isalpha(sign) != 0 ? 1 : std::isdigit(sign) != 0 ? 2 : 0;
+    if (kind != 0 && kind != before) out.emplace_back();
+    if (kind != 0) out.back() += static_cast<char>(std::tolower(sign));
+    before = kind;
+  }
+  return out;
+}
+
+// Returns the name whose parts are those of `word` in their order, with the fewest others: people leave separators and
+// parts out. A word without a number says too little. "": none.
+std::string name_with_parts(std::string_view word, std::span<const std::string> names) {
+  const std::vector<std::string> sought = parts_of(word);
+  const bool numbered = std::any_of(sought.begin(), sought.end(),
+                                    [](const std::string& part) { return std::isdigit(part.front()) != 0; });
+  if (!numbered || sought.size() < 2) return {};
+  std::string found;
+  std::size_t fewest = 0;
+  for (const std::string& name : names) {
+    const std::vector<std::string> parts = parts_of(name);
+    std::size_t next = 0;
+    for (const std::string& part : parts) {
+      if (next < sought.size() && part == sought[next]) ++next;
+    }
+    if (next < sought.size() || (!found.empty() && parts.size() >= fewest)) continue;
+    found = name;
+    fewest = parts.size();
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -46,6 +81,7 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     }
   }
   if (best <= 1) return found;
+  if (std::string name = name_with_parts(word, candidates); !name.empty()) return name;
   const auto shortened = std::find_if(candidates.begin(), candidates.end(), [&](const std::string& candidate) {
     return word.size() > 2 && candidate.size() > word.size() && candidate.starts_with(word) &&
            std::string_view("-_.").find(candidate[word.size()]) != std::string_view::npos;

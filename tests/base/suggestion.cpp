@@ -34,3 +34,11 @@ TEST_CASE("suggestions are in the order of their likeness, and a part of several
   CHECK(suggestion("h100", known).starts_with("expected one of 66, such as hgx-h100, h100-nvl-8, hgx-h100-96g"));
   CHECK(suggestion("hgx-h10", known) == "did you mean 'hgx-h100'?");
 }
+
+TEST_CASE("names without separators, or without some of their parts, are found") {
+  const std::vector<std::string> nodes = {"rtx-2080-8", "rtx-2080-ti-8", "rtx-4090-pcie-8", "dgx-a100-80g", "hgx-h100"};
+  CHECK(suggestion("rtx4090-8", nodes) == "did you mean 'rtx-4090-pcie-8'?");
+  CHECK(suggestion("RTX 2080 8", nodes) == "did you mean 'rtx-2080-8'?");
+  CHECK(suggestion("a100-80g", nodes) == "did you mean 'dgx-a100-80g'?");
+  CHECK(suggestion("hgx-b100", nodes) == "did you mean 'hgx-h100'?");
+}

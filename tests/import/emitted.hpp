@@ -17,6 +17,7 @@ namespace mirfak {
 std::string drawn_torchtitan_job(std::mt19937& random);
 std::string drawn_megatron_job(std::mt19937& random);
 std::string drawn_deepspeed_job(std::mt19937& random);
+std::string drawn_accelerate_job(std::mt19937& random);
 
 // The scenario of such a text; nullopt where it cannot run.
 std::optional<Scenario> drawn_scenario(const std::string& text);

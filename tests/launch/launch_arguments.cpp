@@ -397,7 +397,7 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
 
 TEST_CASE("targets have distinct names, in the order of the enumeration, and say which release they mean") {
   CHECK(launch_target_names() == std::vector<std::string>{"megatron", "megatron-yaml", "megatron-bridge", "torchtitan",
-                                                          "torchtitan-toml", "deepspeed"});
+                                                          "torchtitan-toml", "deepspeed", "accelerate"});
   const Job plain = job("llama3-8b", 1, "overlap_grad_reduce: true", ", framework: torchtitan");
   for (const LaunchTargetInfo& info : launch_targets()) {
     CHECK(&info == &launch_targets()[static_cast<std::size_t>(info.target)]);

@@ -1,6 +1,6 @@
-"""What --emit writes, judged by the programs' own parsers: torchtitan's ConfigManager and DeepSpeed's DeepSpeedConfig take the
-arguments and files of drawn strategies, and say the values that the scenario says. A program that is not installed is skipped, by name;
-the status is 77 where none is."""
+"""What --emit writes, judged by the programs' own parsers: torchtitan's ConfigManager, DeepSpeed's DeepSpeedConfig, TRL's parser and
+Accelerate's launcher take the arguments and files of drawn strategies, and say the values that the scenario says. A program that is not
+installed is skipped, by name; the status is 77 where none is."""
 
 import json
 import random
@@ -165,9 +165,72 @@ def judge_deepspeed():
     written("deepspeed", deepspeed_strategy, check)
 
 
+def accelerate_strategy(chance):
+    zero = chance.choice([0, 1, 2, 3, 3])
+    tensor = chance.choice([1, 1, 1, 2, 4])
+    strategy = {
+        "tensor": tensor,
+        "micro_batch": chance.choice([1, 2, 4]),
+        "zero": zero,
+        "recompute": chance.choice(["none", "full"]),
+        "overlap_grad_reduce": "true" if zero == 0 else "false",
+    }
+    if zero > 1 and chance.random() < 0.3:
+        strategy |= {"context": 2, "context_communication": chance.choice(["p2p", "all-gather"])}
+    if zero > 1 and chance.random() < 0.4:
+        strategy["zero_group"] = chance.choice([4, 8])
+    # No tf32: TRL's parser asks the machine for a GPU that has it.
+    framework = chance.choice(["huggingface", "huggingface-fsdp"])
+    return chance.choice(["llama3-8b", "llama2-7b"]), framework, chance.choice(["bf16", "fp16", "fp32"]), strategy
+
+
+def check_wrapping(launched, mesh, strategy):
+    zero, parallel = strategy["zero"], strategy["tensor"] * strategy.get("context", 1)
+    assert launched.multi_gpu == (zero == 0) and launched.use_deepspeed == (zero == 1) and launched.use_fsdp == (zero > 1)
+    if zero == 1:
+        assert int(launched.zero_stage) == 1
+    if zero > 1:
+        assert int(launched.fsdp_version) == 2 and bool(launched.fsdp_reshard_after_forward) == (zero == 3)
+    if launched.use_parallelism_config:
+        assert mesh.tp_size == strategy["tensor"] and mesh.cp_size == strategy.get("context", 1)
+        assert mesh.total_size == 32
+        group = strategy.get("zero_group")
+        assert group is None or mesh.dp_shard_size * mesh.cp_size in (group, 32 // mesh.tp_size)
+    else:
+        assert parallel == 1 and strategy.get("zero_group") is None
+
+
+def judge_accelerate():
+    from accelerate import ParallelismConfig
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from trl.scripts.sft import make_parser
+
+    launcher, trainer = launch_command_parser(), make_parser()
+    sizes = ("dp_replicate_size", "dp_shard_size", "tp_size", "cp_size")
+
+    def check(files, drawn):
+        strategy, precision = drawn[3], drawn[2]
+        options = next(file for file in files if file.suffix == ".txt")
+        config = next(file for file in files if file.suffix == ".yaml")
+        launched, _, _ = _validate_launch_command(launcher.parse_args(["--config_file", str(config), "train.py"]))
+        assert launched.num_machines == 4 and launched.num_processes == 32
+        assert launched.mixed_precision == ("no" if precision == "fp32" else precision)
+        mesh = ParallelismConfig(**{size: int(getattr(launched, f"parallelism_config_{size}")) for size in sizes})
+        check_wrapping(launched, mesh, strategy)
+        words = shlex.split(options.read_text(), comments=True)
+        settings = trainer.parse_args_and_config([*words, "--output_dir", "out", "--dataset_name", "d", "--use_cpu"])[1]
+        assert settings.per_device_train_batch_size == strategy["micro_batch"] and settings.max_length == 2048
+        data = 32 // strategy["tensor"] // strategy.get("context", 1)
+        assert settings.gradient_accumulation_steps * strategy["micro_batch"] * data == 256
+        assert settings.bf16 == (precision == "bf16") and settings.fp16 == (precision == "fp16")
+        assert settings.gradient_checkpointing == (strategy["recompute"] == "full")
+
+    written("accelerate", accelerate_strategy, check)
+
+
 def main():
     judged = 0
-    for name, judge in {"torchtitan": judge_titan, "deepspeed": judge_deepspeed}.items():
+    for name, judge in {"torchtitan": judge_titan, "deepspeed": judge_deepspeed, "accelerate": judge_accelerate}.items():
         try:
             judge()
         except ModuleNotFoundError as error:

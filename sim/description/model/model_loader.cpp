@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 #include <system_error>
 
 namespace mirfak {
@@ -184,15 +185,27 @@ ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::pa
              hint.ends_with('?') ? hint : hint + ", or the path of a model file; 'mirfak list models' shows all");
 }
 
-}  // namespace
-
-std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder) {
+// Returns the entries of names/hugging-face.yaml, which is read once; none without the file.
+std::span<const Value::Field> hub_names(const std::filesystem::path& models_folder) {
   static Remembered<Document> tables;
   const std::filesystem::path file = models_folder / "names" / "hugging-face.yaml";
   std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return std::nullopt;
-  for (const Value::Field& field : tables.get(file.string(), [&] { return Document::from_file(file); }).root().fields) {
+  if (!std::filesystem::exists(file, ignored)) return {};
+  return tables.get(file.string(), [&] { return Document::from_file(file); }).root().fields;
+}
+
+}  // namespace
+
+std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder) {
+  for (const Value::Field& field : hub_names(models_folder)) {
     if (lower_case(field.key) == lower_case(name)) return field.value.scalar;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> hub_name_of(std::string_view model, const std::filesystem::path& models_folder) {
+  for (const Value::Field& field : hub_names(models_folder)) {
+    if (field.value.scalar == model) return field.key;
   }
   return std::nullopt;
 }

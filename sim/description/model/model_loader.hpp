@@ -18,6 +18,9 @@ bool is_model_path(std::string_view text);
 // table names/hugging-face.yaml; nullopt: not in the table.
 std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder);
 
+// Returns the first name on the hub of a model in `models_folder`, by the same table; nullopt: not in the table.
+std::optional<std::string> hub_name_of(std::string_view model, const std::filesystem::path& models_folder);
+
 // Loads the model that a scenario names: a name in `models_folder` ("gpt3-175b" is models/gpt3-175b.yaml) or on the hub
 // (model_of_hub), in which capital and small letters are the same, or, if it
 // contains '/' or ends in .yaml, .yml or .json, the path of a model file. A relative path counts from the folder of the

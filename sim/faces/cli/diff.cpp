@@ -48,10 +48,14 @@ CommandSyntax syntax_for(DiffOptions& options) {
   return syntax;
 }
 
-Document document_of(const std::string& path, const DiffOptions& options, const ScenarioSources& sources) {
+Document document_of(const std::string& path, const DiffOptions& options, const std::vector<std::string>& own,
+                     const ScenarioSources& sources) {
   // Options for launch files and captures hold only for them, not for a scenario that is compared with one.
-  const bool made = is_import_file(path) || is_capture(path);
-  return scenario_document(path, made ? options.import : ImportOptions{}, options.of_both, sources);
+  const bool made = is_import_file(path, sources) || is_capture(path);
+  std::vector<std::string> overrides = options.of_both;
+  // Keys that a launch file leaves open are stated for one of the two.
+  if (made) overrides.insert(overrides.end(), own.begin(), own.end());
+  return scenario_document(path, made ? options.import : ImportOptions{}, overrides, sources);
 }
 
 // Refuses a capture and a strategy: their kernels have no names in common, and neither says what the other has
@@ -91,8 +95,8 @@ CommandOutput run_diff(std::span<const std::string> arguments, const Surrounding
                "name a second file, or say with --set-b KEY=VALUE what B has otherwise");
   }
   const ScenarioSources sources(data_folders(options.data));
-  const Document document_a = document_of(options.scenarios.front(), options, sources);
-  const Document document_b = document_of(options.scenarios.back(), options, sources);
+  const Document document_a = document_of(options.scenarios.front(), options, options.of_a, sources);
+  const Document document_b = document_of(options.scenarios.back(), options, options.of_b, sources);
   if (names_capture(document_a) || names_capture(document_b)) {
     return captured_difference(document_a, document_b, options, format, sources);
   }

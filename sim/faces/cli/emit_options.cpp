@@ -85,11 +85,13 @@ LaunchRequest EmitOptions::request(const fs::path& hardware) const {
   return out;
 }
 
-void EmitOptions::complete(const std::string& file, const ImportOptions& import, const ScenarioSources& sources) {
-  if (!given()) return;
+void EmitOptions::complete(std::span<const std::string> job_files, const ImportOptions& import,
+                           const ScenarioSources& sources) {
+  if (!given() || (into.empty() && job_files.size() > 1)) return;
+  const std::string& file = job_files.front();
   const bool anew = !launcher.empty() || !folder.empty();
   const std::string& changed = into.empty() ? file : into;
-  if (anew || (into.empty() && !is_import_file(file))) return;
+  if (anew || (into.empty() && !is_import_file(file, sources))) return;
   const std::vector<ImportFile> files = {read_import_file(changed)};
   std::string name;
   try {

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,9 @@ struct EmitOptions {
   // Throws Error(input) for an unknown target or launcher, for an option without effect (--launcher or --emit-dir
   // without --emit), for options that exclude each other, and for a --format other than text.
   void check(OutputFormat format) const;
-  // Completes the options: --emit of the program that `file` starts changes this file, if it is a script or a list of
-  // arguments and no new files are asked for; --emit-into decides the target.
-  void complete(const std::string& file, const ImportOptions& import, const ScenarioSources& sources);
+  // Completes the options: --emit of the program that the job's only file starts changes this file, if it is a script
+  // or a list of arguments and no new files are asked for; --emit-into decides the target.
+  void complete(std::span<const std::string> job_files, const ImportOptions& import, const ScenarioSources& sources);
   // The request that the options make; only if they are given and complete. `hardware`: the folder hw_profiles/.
   LaunchRequest request(const std::filesystem::path& hardware) const;
 };

@@ -4,13 +4,13 @@
 #include "capture/capture_file.hpp"
 #include "import/chosen_nodes.hpp"
 #include "import/import_formats.hpp"
+#include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
 
 #include "comparison/logged_scenario.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <utility>
@@ -44,16 +44,6 @@ void refuse_foreign_file(const std::string& path, const ScenarioSources& sources
   if (!is_scenario_file(file)) refuse_foreign_settings(file, sources);
 }
 
-// Refuses a log without the nodes that it ran on, which no log states.
-void refuse_log(const std::string& path, const ScenarioSources& sources) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return;
-  const ImportFile file = read_import_file(path);
-  if (is_scenario_file(file) || !is_training_log(file, sources.folders.hardware)) return;
-  fail_input({path, 0, 0}, "this is a log, which does not state its nodes",
-             "say --nodes TYPE:COUNT, or give what started the run: mirfak validate LOG --with FILE");
-}
-
 std::vector<std::string> notes_of(const ImportDraft& draft) {
   std::vector<std::string> out;
   for (const ImportObstacle& note : draft.notes)
@@ -83,6 +73,46 @@ Document capture_document(const std::string& path, const ImportOptions& options,
   return document;
 }
 
+bool is_log(const std::string& path, const ScenarioSources& sources) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored) || is_capture(path)) return false;
+  return is_training_log(read_import_file(path), sources.folders.hardware);
+}
+
+// True for files that describe a job by themselves: scenarios and captures. A log may print a scenario's keys.
+bool is_whole(const std::string& path, const ScenarioSources& sources) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  if (is_capture(path)) return true;
+  const ImportFile file = read_import_file(path);
+  return is_scenario_file(file) && !is_training_log(file, sources.folders.hardware);
+}
+
+// Refuses several files of which one describes a job by itself: several files are parts of one training.
+void refuse_whole_files(std::span<const std::string> paths, const ScenarioSources& sources) {
+  for (const std::string& path : paths) {
+    if (!is_whole(path, sources)) continue;
+    fail_input({path, 0, 0}, "it describes a job by itself, and several files are parts of one training's description",
+               "give it alone; mirfak diff says where two jobs differ, mirfak compare makes a table of several");
+  }
+}
+
+// Refuses a scenario beside options that complete launch files.
+void refuse_options_of_scenarios(const std::string& path, const ScenarioSources& sources) {
+  if (!is_whole(path, sources)) return;
+  fail_input({path, 0, 0},
+             "--nodes, --env, --arg, --launch, --cluster and --from are for launch files, and this is a scenario",
+             "change its keys with --set, such as --set 'cluster.nodes=[{type: hgx-h100, count: 8}]'");
+}
+
+// Returns the scenario of a log, completed by the file that started the run.
+Document logged_document(std::span<const std::string> paths, const ImportOptions& options,
+                         const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  Document document = logged_job({paths.front()}, options, paths.back(), sources).scenario;
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return document;
+}
+
 }  // namespace
 
 void add_log_options(CommandSyntax& syntax, std::string& with, int& run) {
@@ -97,16 +127,10 @@ LoggedJob logged_job(const std::vector<std::string>& paths, const ImportOptions&
   const std::string& log = paths.front();
   if (with.empty()) {
     const ImportedJob job = import_files(paths, options, sources);
-    const std::vector<ImportObstacle>& obstacles = job.draft.obstacles();
-    if (!obstacles.empty()) {
-      std::vector<std::string> reasons;
-      for (const ImportObstacle& obstacle : obstacles) reasons.push_back(obstacle.reason);
-      fail_input(obstacles.front().where, fmt::format("{}", fmt::join(reasons, "; ")),
-                 "mirfak import says what the log states");
-    }
+    Document scenario = stated_scenario(job, {});
     MeasuredSteps measured = steps_of(run, sizes_of(run), log);
     std::vector<std::string> notes = notes_of(job.draft);
-    return {std::move(run), job.scenario, std::move(measured), std::move(notes)};
+    return {std::move(run), std::move(scenario), std::move(measured), std::move(notes)};
   }
   const Document other = scenario_document(with, options, {}, sources);
   LoggedScenario scenario = completed_by(run, other, sources);
@@ -116,33 +140,34 @@ LoggedJob logged_job(const std::vector<std::string>& paths, const ImportOptions&
   return {std::move(run), std::move(scenario.document), std::move(measured), std::move(notes)};
 }
 
-Document scenario_document(const std::string& path, const ImportOptions& options,
+Document scenario_document(std::span<const std::string> paths, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  const std::string& path = paths.front();
+  if (paths.size() == 2 && is_log(path, sources)) return logged_document(paths, options, overrides, sources);
+  if (paths.size() > 1) refuse_whole_files(paths, sources);
   if (is_capture(path)) return capture_document(path, options, overrides);
-  if (!options.given() && !is_import_file(path)) {
-    refuse_log(path, sources);
+  if (paths.size() == 1 && !options.given() && !is_import_file(path, sources)) {
     refuse_foreign_file(path, sources);
     Document document = Document::from_file(path);
     for (const std::string& assignment : overrides) document.override_value(assignment);
     return document;
   }
-  const ImportedJob job = import_files(std::vector{path}, options, sources);
-  if (!job.draft.obstacles().empty()) {
-    const ImportObstacle& first = job.draft.obstacles().front();
-    fail_input(first.where, first.reason,
-               "mirfak import says what was read; --out writes it as a scenario to complete");
-  }
-  Document document = job.scenario;
-  for (const std::string& assignment : overrides) document.override_value(assignment);
-  return document;
+  refuse_options_of_scenarios(path, sources);
+  return stated_scenario(import_files(paths, options, sources), overrides);
 }
 
-bool is_import_file(const std::string& path) {
+Document scenario_document(const std::string& path, const ImportOptions& options,
+                           const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  return scenario_document(std::span(&path, 1), options, overrides, sources);
+}
+
+bool is_import_file(const std::string& path, const ScenarioSources& sources) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) || is_capture(path)) return false;
   const ImportFile file = read_import_file(path);
-  if (file.text.size() > kDocumentFile.most_bytes) return false;  // a log needs nodes, and then it is read as one
-  return !is_scenario_file(file) && format_of(file) != nullptr;
+  if (is_training_log(file, sources.folders.hardware)) return true;
+  if (file.text.size() > kDocumentFile.most_bytes || is_scenario_file(file)) return false;
+  return is_model_file(file.text, file.name) || format_of(file) != nullptr;
 }
 
 }  // namespace mirfak

@@ -4,6 +4,7 @@
 #include "import/imported_files.hpp"
 #include "import/measured_steps.hpp"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,12 @@ struct ImportOptions : ImportWishes {
   bool given() const;
 };
 
-// Reads a scenario, or makes one from a file of a training program or of a capture on --nodes, and applies the
-// overrides. Error(input) at the
-// first setting that mirfak does not describe: the simulated training would be another one.
+// Reads a scenario, or makes one from the files of a training program or from a capture on --nodes, and applies the
+// overrides. Error(input) at the first setting that mirfak does not describe, as the simulated training would be
+// another one; for keys that neither files nor overrides state; and for a scenario among several files. Two files may
+// be a log and what started its run, a scenario too.
+Document scenario_document(std::span<const std::string> paths, const ImportOptions& options,
+                           const std::vector<std::string>& overrides, const ScenarioSources& sources);
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources);
 
@@ -36,7 +40,7 @@ struct LoggedJob {
 LoggedJob logged_job(const std::vector<std::string>& paths, const ImportOptions& options, const std::string& with,
                      const ScenarioSources& sources);
 
-// True if a file is one of a training program. A file that begins as a scenario does is never one.
-bool is_import_file(const std::string& path);
+// True if a file is one of a training program, or defines a model. A file that begins as a scenario does is never one.
+bool is_import_file(const std::string& path, const ScenarioSources& sources);
 
 }  // namespace mirfak

@@ -39,7 +39,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 struct SearchOptions {
-  std::string scenario;
+  std::vector<std::string> files;
   std::vector<std::string> overrides;
   ImportOptions import;
   std::string data;
@@ -57,10 +57,11 @@ struct SearchOptions {
 
 CommandSyntax syntax_for(SearchOptions& options) {
   CommandSyntax syntax(
-      "mirfak search SCENARIO [OPTION]...",
-      "Finds the best strategies to train the model of the YAML file SCENARIO on its cluster. What stands\n"
-      "under `strategy` is fixed, unless in a launch script; the `search` section limits the rest.");
-  syntax.operand = &options.scenario;
+      "mirfak search FILE... [OPTION]...",
+      "Finds the best strategies to train the model of a scenario, or of the FILEs that start it (mirfak import). "
+      "What\n"
+      "stands under `strategy` is fixed, unless in a launch script; the `search` section limits the rest.");
+  syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   const auto short_for = [&](const char* name, const char* key, const char* value, const char* sentence) {
     const std::string assignment = fmt::format("search.{}=", key);
@@ -278,8 +279,8 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
 // Returns the scenario. A launch script states a whole strategy, which leaves nothing to search: all of it is free
 // unless something else is said.
 Document searched_document(const SearchOptions& options, const ScenarioSources& sources) {
-  Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
-  const bool script = options.import.given() || is_import_file(options.scenario);
+  Document document = scenario_document(options.files, options.import, options.overrides, sources);
+  const bool script = options.import.given() || is_import_file(options.files.front(), sources);
   if (script && !plans_with_alpa(options) && !freed_keys(document).any()) document.override_value("search.free=all");
   return document;
 }
@@ -301,7 +302,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   check(options, format);
   const DataFolders folders = data_folders(options.data);
   const ScenarioSources sources(folders);
-  options.emit.complete(options.scenario, options.import, sources);
+  options.emit.complete(options.files, options.import, sources);
   SearchScenario scenario = parse_search(searched_document(options, sources), folders);
   keep_to_programs(scenario, options, folders);
   if (options.show_space) return {scenario.resolved, {}};

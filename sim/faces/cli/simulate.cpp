@@ -51,7 +51,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct SimulateOptions {
-  std::string scenario;
+  std::vector<std::string> files;
   std::vector<std::string> overrides;
   ImportOptions import;
   std::string out;
@@ -77,12 +77,11 @@ struct SimulateOptions {
 
 CommandSyntax syntax_for(SimulateOptions& options) {
   CommandSyntax syntax(
-      "mirfak simulate SCENARIO [OPTION]...",
-      "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
-      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs. Or one "
-      "step\n"
-      "of a captured PyTorch program (python -m mirfak.capture), which SCENARIO names, or which it is, on --nodes.");
-  syntax.operand = &options.scenario;
+      "mirfak simulate FILE... [OPTION]...",
+      "Simulates one training iteration of the job, or of each of several jobs, that the scenario FILE describes, and\n"
+      "says how long it takes, where the time goes, what memory, energy and money it needs. Or of the job that the\n"
+      "FILEs start, which mirfak import reads. Or one step of a captured PyTorch program, on --nodes.");
+  syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key, such as strategy.tensor=4; may be repeated");
@@ -246,10 +245,10 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
   };
   for (const Other& other : others) {
     if (!other.given) continue;
-    fail_input(
-        {},
-        fmt::format("{} means nothing for {}, which is of a capture: {}", other.option, options.scenario, other.reason),
-        "leave it out");
+    fail_input({},
+               fmt::format("{} means nothing for {}, which is of a capture: {}", other.option, options.files.front(),
+                           other.reason),
+               "leave it out");
   }
   return {format,          options.trace,  options.timeline,
           options.report,  options.chakra, options.chakra_ranks,
@@ -311,10 +310,10 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const std::optional<double> factor = factor_of(options);
   check_chakra_options(options.chakra, options.chakra_ranks);
   const ScenarioSources sources(data_folders(options.data));
-  options.emit.complete(options.scenario, options.import, sources);
+  options.emit.complete(options.files, options.import, sources);
   if (!options.out.empty() && options.emit.into.empty())
     fail_input({}, "--out is for the script that --emit-into changes", "say --emit-into SCRIPT, or leave it out");
-  const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
+  const Document document = scenario_document(options.files, options.import, options.overrides, sources);
   if (names_capture(document)) {
     return simulate_capture(document, options_of_capture(options, format, sampling, factor), sources, surroundings);
   }

@@ -185,9 +185,10 @@ SweepFile read_sweep(const Options& options, const DataFolders& folders) {
   const Value* base = document.root().kind == Value::Kind::mapping ? document.root().find("scenario") : nullptr;
   if (base != nullptr && base->kind == Value::Kind::scalar) {
     const std::string path = (std::filesystem::path(options.files.front()).parent_path() / base->scalar).string();
-    if (options.import.given() || is_import_file(path) || is_capture(path)) {
+    const ScenarioSources sources(folders);
+    if (options.import.given() || is_import_file(path, sources) || is_capture(path)) {
       const Location where = base->where;
-      const Document scenario = scenario_document(path, options.import, {}, ScenarioSources(folders));
+      const Document scenario = scenario_document(path, options.import, {}, sources);
       document.assign(KeyPath("scenario", where), scenario.root(), where);
     }
   } else if (options.import.given()) {

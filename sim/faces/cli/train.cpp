@@ -24,7 +24,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct TrainOptions {
-  std::string scenario;
+  std::vector<std::string> files;
   std::vector<std::string> overrides;
   ImportOptions import;
   std::string format;
@@ -37,11 +37,11 @@ struct TrainOptions {
 
 CommandSyntax syntax_for(TrainOptions& options) {
   CommandSyntax syntax(
-      "mirfak train SCENARIO [OPTION]...",
-      "Simulates the whole training of the job that the YAML file SCENARIO describes, with the failures,\n"
-      "checkpoints, restarts and pauses of its section `operations`: when it ends, where the time goes,\n"
-      "and what money, energy and CO2 it takes.");
-  syntax.operand = &options.scenario;
+      "mirfak train FILE... [OPTION]...",
+      "Simulates the whole training of the job that the scenario FILE describes, or that the FILEs start, which\n"
+      "mirfak import reads, with the failures, checkpoints, restarts and pauses of the section `operations`: when it\n"
+      "ends, where the time goes, and what money, energy and CO2 it takes.");
+  syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as operations.spares=4; may be repeated");
@@ -67,7 +67,7 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   }
   const ScenarioSources sources(data_folders(options.data));
   const Scenario scenario =
-      parse_scenario(scenario_document(options.scenario, options.import, options.overrides, sources), sources);
+      parse_scenario(scenario_document(options.files, options.import, options.overrides, sources), sources);
   const TrainingPrediction prediction =
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, prediction);

@@ -212,8 +212,8 @@ void take_model(std::span<const ImportFile> files, ImportDraft& draft) {
   const Setting* model = draft.find(kModelFile);
   if (model != nullptr) draft.take(*model, "model", model->value);
   if (model == nullptr) {
-    draft.obstruct({files.front().name, 1, 1},
-                   "it does not say what the model is: give its config.json as well, or --set model=NAME");
+    draft.lack({files.front().name, 1, 1}, "model",
+               "it does not say what the model is: give its config.json as well, or --set model=NAME");
   }
 }
 

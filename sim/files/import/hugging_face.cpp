@@ -89,13 +89,13 @@ class TrainerReader {
   }
 
   void lack_model(const Location& where, const std::string& reason) {
-    options_.draft().obstruct(where, reason + ": give its config.json as well, or --set model=NAME");
+    options_.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
   }
 
   void read_lengths() {
-    const Option length = options_.option("max_seq_length");
+    const Option length = options_.option("max_length");
     if (!length.is_none()) {
-      options_.put(length, "training.sequence_length", std::to_string(options_.count("max_seq_length")),
+      options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
                    "sequences are taken to be that long");
     }
     options_.read("packing");

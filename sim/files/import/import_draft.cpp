@@ -205,6 +205,10 @@ void ImportDraft::obstruct(const Location& where, std::string reason) {
   obstacles_.push_back({where, std::move(reason)});
 }
 
+void ImportDraft::lack(const Location& where, std::string key, std::string reason) {
+  obstacles_.push_back({where, std::move(reason), std::move(key)});
+}
+
 std::vector<const Setting*> ImportDraft::open() const {
   std::vector<const Setting*> out;
   for (const Entry& entry : entries_) {

@@ -72,6 +72,7 @@ struct ImportedMachine : ImportedNodes {
 struct ImportObstacle {
   Location where;
   std::string reason;
+  std::string key = {};  // the key of the scenario that no file states; a user who states the key removes the obstacle
 };
 
 // Prefix of the names of settings whose values are not known, and that readers must treat as not stated.
@@ -106,6 +107,8 @@ class ImportDraft {
 
   // Adds a reason why mirfak cannot simulate this training, or only a part of it, although the layout is read.
   void obstruct(const Location& where, std::string reason);
+  // Adds the obstacle that no file states a key of the scenario, which the user may state.
+  void lack(const Location& where, std::string key, std::string reason);
   const std::vector<ImportObstacle>& obstacles() const { return obstacles_; }
 
   ImportedMachine machine;

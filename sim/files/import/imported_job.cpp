@@ -1,9 +1,12 @@
 #include "import/imported_job.hpp"
 
 #include "base/input_file.hpp"
+#include "base/key_path.hpp"
 #include "base/text.hpp"
 #include "import/cluster_choice.hpp"
 #include "import/number_words.hpp"
+#include "import/option_table.hpp"
+#include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
 #include "import/training_log.hpp"
 #include "scenario/scenario.hpp"
@@ -38,6 +41,7 @@ const ImportFormat& chosen_format(const ImportFile& file, const std::string& nam
                fmt::format("{} is larger than {} MiB", kDocumentFile.noun, kDocumentFile.most_bytes / kMebibyte),
                "check that it is the file that is meant");
   }
+  if (is_model_file(file.text, file.name)) return kModelAlone;
   refuse_foreign_settings(file, sources);
   const ImportFormat* found = format_of(file);
   if (found != nullptr) return *found;
@@ -98,7 +102,8 @@ void place(ImportDraft& draft, const ImportRequest& request, const ImportContext
   if (!machine.parts.empty()) {
     const std::string why = place_parts(draft, context.sources.catalog, file);
     if (why.empty()) return;
-    return draft.obstruct(file, fmt::format("{}: say --nodes TYPE:COUNT for each part, in their order", why));
+    return draft.lack(file, "cluster.nodes",
+                      fmt::format("{}: say --nodes TYPE:COUNT for each part, in their order", why));
   }
   const std::string counts = machine.gpus() ? fmt::format("{} nodes of {} GPUs ({}): ", *machine.nodes,
                                                           *machine.gpus_per_node, machine.said_by)
@@ -113,14 +118,14 @@ void place(ImportDraft& draft, const ImportRequest& request, const ImportContext
       return;
     }
     if (!types.empty()) {
-      return draft.obstruct(
-          file, fmt::format("{}which nodes these are is not known: say --nodes TYPE:{}, where TYPE is {}", counts,
-                            *machine.nodes, join_or(types)));
+      return draft.lack(file, "cluster.nodes",
+                        fmt::format("{}which nodes these are is not known: say --nodes TYPE:{}, where TYPE is {}",
+                                    counts, *machine.nodes, join_or(types)));
     }
   }
-  draft.obstruct(
-      file, fmt::format("{}which nodes it runs on is not known: say --nodes TYPE:COUNT, such as --nodes hgx-h100:{}",
-                        counts, machine.nodes.value_or(8)));
+  draft.lack(file, "cluster.nodes",
+             fmt::format("{}which nodes it runs on is not known: say --nodes TYPE:COUNT, such as --nodes hgx-h100:{}",
+                         counts, machine.nodes.value_or(8)));
 }
 
 // The statements of files on the cluster, and the knowledge that chooses nodes by them.
@@ -163,7 +168,7 @@ void place(ImportDraft& draft, std::span<const ClusterChoice> choices) {
   std::vector<NodeChoice> nodes;
   std::string reasons;
   for (const ClusterChoice& choice : choices) {
-    if (choice.type.empty()) return draft.obstruct(choice.where, choice.reason);
+    if (choice.type.empty()) return draft.lack(choice.where, "cluster.nodes", choice.reason);
     nodes.push_back({choice.type, choice.count, ""});
     reasons += (reasons.empty() ? "" : "; ") + choice.reason;
   }
@@ -217,7 +222,7 @@ bool cluster_name(const std::string& format) {
   return std::any_of(formats.begin(), formats.end(), [&](const ClusterFormat& one) { return one.name == format; });
 }
 
-// Returns the files of the launch; files on the cluster move to the request.
+// Returns the files of the launch, models last, as they start no training; files on the cluster move to the request.
 std::vector<ImportFile> launch_files(std::span<const ImportFile> files, ImportRequest& request) {
   std::vector<ImportFile> out;
   for (const ImportFile& file : files) {
@@ -229,6 +234,8 @@ std::vector<ImportFile> launch_files(std::span<const ImportFile> files, ImportRe
     fail_input({files.front().name, 1, 1}, "it says what a cluster is made of, and nothing of a training",
                "give the launch script or configuration before it: mirfak import train.sh FILE");
   }
+  std::stable_partition(out.begin(), out.end(),
+                        [](const ImportFile& file) { return !is_model_file(file.text, file.name); });
   return out;
 }
 
@@ -250,11 +257,10 @@ std::string line_note(const ImportLine& line) {
 
 // Returns the list `notes` of the scenario: parts of the training that it leaves out. Every report on the scenario
 // repeats the list.
-Value notes_value(const ImportDraft& draft, const Location& where) {
+Value notes_value(const ImportDraft& draft, std::span<const ImportObstacle> obstacles, const Location& where) {
   constexpr std::size_t most = 100;
   std::vector<std::string> notes;
-  for (const ImportObstacle& obstacle : draft.obstacles())
-    notes.push_back("not the whole training: " + obstacle.reason);
+  for (const ImportObstacle& obstacle : obstacles) notes.push_back("not the whole training: " + obstacle.reason);
   for (const ImportLine& line : draft.lines()) {
     if (line.verdict == Verdict::unknown) notes.push_back(line_note(line));
   }
@@ -294,6 +300,34 @@ void check_layout(ImportDraft& draft, const Location& file) {
   if (*gpus % team != 0)
     draft.obstruct(file, fmt::format("tensor x context x pipeline is {}, which does not divide {} GPUs ({})", team,
                                      *gpus, draft.machine.said_by));
+}
+
+// Joins the reasons of obstacles; reasons that end with their keys and begin alike are said once, with all the keys.
+std::string joined_reasons(std::span<const ImportObstacle> obstacles) {
+  std::string out;
+  std::string last;
+  for (const ImportObstacle& one : obstacles) {
+    const bool with_key = !one.key.empty() && one.reason.ends_with(one.key);
+    const std::string begin = with_key ? one.reason.substr(0, one.reason.size() - one.key.size()) : "";
+    if (!out.empty()) out += with_key && begin == last ? ", " + one.key : "; " + one.reason;
+    if (out.empty()) out = one.reason;
+    last = begin;
+  }
+  return out;
+}
+
+// Refuses a job with obstacles: the first one that no statement removes, else all the keys that are missing.
+[[noreturn]] void refuse_obstacles(const std::vector<ImportObstacle>& obstacles) {
+  std::string options;
+  for (const ImportObstacle& one : obstacles) {
+    if (one.key.empty()) {
+      fail_input(one.where, one.reason, "mirfak import says what was read; --out writes it as a scenario to complete");
+    }
+    if (one.reason.ends_with(one.key)) options += fmt::format(" --set {}=VALUE", one.key);
+  }
+  fail_input(obstacles.front().where, joined_reasons(obstacles),
+             options.empty() ? "mirfak import says what was read; --out writes it as a scenario to complete"
+                             : "say" + options);
 }
 
 }  // namespace
@@ -347,7 +381,7 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
   draft.judge_unknown();
   const bool placed = draft.scenario().find("cluster") != nullptr;
   Value root = ordered(draft.scenario());
-  Value notes = notes_value(draft, file);
+  Value notes = notes_value(draft, draft.obstacles(), file);
   if (!notes.items.empty()) root.fields.push_back({"notes", std::move(notes)});
   Document document = Document::from_text("{}", first.name).with_root(std::move(root));
   ImportedJob out{&format, first.name, std::move(draft), std::move(document)};
@@ -360,6 +394,23 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
     out.refusal = error.message() + (error.where().known() ? fmt::format(" ({})", error.where().text()) : "");
     out.complete = false;
   }
+  return out;
+}
+
+Document stated_scenario(const ImportedJob& job, std::span<const std::string> overrides) {
+  Value root = job.scenario.root();
+  std::erase_if(root.fields, [](const Value::Field& field) { return field.key == "notes"; });
+  Document out = job.scenario.with_root(std::move(root));
+  for (const std::string& assignment : overrides) out.override_value(assignment);
+  std::vector<ImportObstacle> obstacles = job.draft.obstacles();
+  std::erase_if(obstacles, [&](const ImportObstacle& one) {
+    return !one.key.empty() && value_under(out.root(), one.key) != nullptr;
+  });
+  if (!obstacles.empty()) refuse_obstacles(obstacles);
+  const Location file{job.file, 1, 1};
+  Value notes = notes_value(job.draft, {}, file);
+  if (!notes.items.empty() && out.root().find("notes") == nullptr)
+    out.assign(KeyPath("notes", file), std::move(notes), file);
   return out;
 }
 

@@ -50,6 +50,11 @@ ImportFile read_import_file(const std::string& path);
 // True if one of a scenario's own keys stands at the beginning of a line: the file is no file of a training program.
 bool is_scenario_file(const ImportFile& file);
 
+// Returns the scenario with the user's own statements ("KEY=VALUE"), which remove obstacles of keys that no file
+// states. Error(input) for the obstacles that remain: the first one, or all the keys that are missing; and as of
+// Document::override_value().
+Document stated_scenario(const ImportedJob& job, std::span<const std::string> overrides);
+
 // Returns the scenario as YAML; each key has a comment with its origin.
 std::string imported_yaml(const ImportedJob& job);
 

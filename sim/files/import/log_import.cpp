@@ -268,10 +268,12 @@ std::vector<LoggedRun> runs_of(const TrainingLog& log, std::span<const ImportFil
 ImportDraft read_log(std::span<const ImportFile> files, const ImportContext& context) {
   LoggedRun run = read_logged_run(files, context);
   const std::vector<std::string> open = keys_not_stated(run);
+  for (const std::string& key : open) {
+    run.draft.lack({files.front().name, 0, 0}, key, "the log does not state " + key);
+  }
   if (!open.empty()) {
-    run.draft.obstruct({files.front().name, 0, 0},
-                       fmt::format("the log does not state {}: give what started the run, --with SCRIPT, or a scenario",
-                                   fmt::join(open, ", ")));
+    run.draft.notes.push_back(
+        {{files.front().name, 0, 0}, "what the log does not state, its launch script or a scenario says: --with FILE"});
   }
   return std::move(run.draft);
 }

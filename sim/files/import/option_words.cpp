@@ -163,6 +163,7 @@ std::optional<LaunchCommand> command_in(const ImportFile& file) {
   out.arguments = std::move(words);
   if (has_word(out, "--module") && has_word(out, "--config")) out.program = "torchtitan.train";
   if (has_word(out, "--recipe")) out.program = kBridgeProgram;
+  if (out.program.empty() && is_trainer(out)) out.program = "trl.scripts.sft";
   return out.program.empty() ? std::nullopt : std::optional(std::move(out));
 }
 

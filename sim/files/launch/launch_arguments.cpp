@@ -51,6 +51,12 @@ constexpr std::array kTargets = {
                  "arguments.txt",
                  "ds_config.json",
                  {{{"megatron-deepspeed", ""}}}},
+    TargetWriter{{LaunchTarget::accelerate, "accelerate",
+                  "Hugging Face: options of TRL's sft, and the configuration of accelerate launch."},
+                 accelerate_program,
+                 "arguments.txt",
+                 "config.yaml",
+                 {{{"hugging-face", ""}}}},
 };
 
 constexpr auto kInfos = [] {

@@ -18,7 +18,8 @@ enum class LaunchTarget : std::uint8_t {
   megatron_bridge,
   torchtitan,
   torchtitan_toml,
-  deepspeed
+  deepspeed,
+  accelerate
 };
 
 // The tool that starts the program's processes on the nodes.

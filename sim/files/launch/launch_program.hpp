@@ -58,6 +58,7 @@ struct LaunchProgram {
   std::vector<LaunchFile> files;                                 // files that the options name
   std::vector<std::pair<std::string, std::string>> environment;  // variables that the program needs
   std::vector<std::string> unset = {};                           // variables with which the program does not run
+  std::string accelerated = {};     // the configuration with which accelerate starts the program; "": torchrun does
   bool configured_by_file = false;  // the first file holds all settings, and the options only name it
 };
 
@@ -67,6 +68,9 @@ std::string shell_word(const std::string& word);
 std::string shell_text(const LaunchOption& option);
 // Returns options as text, one per line, each after `indent`.
 std::string shell_lines(const LaunchOptions& options, std::string_view indent = "");
+// Returns settings as YAML: names before a dot are sections, which follow the settings without one. Words that YAML 1.1
+// takes for truths are quoted.
+std::string yaml_text(const LaunchOptions& settings);
 // Returns comments as lines.
 std::string comment_lines(const std::vector<std::string>& comments);
 

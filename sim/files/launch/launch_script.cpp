@@ -71,9 +71,16 @@ std::vector<std::string> node_comments(const std::vector<NodeRow>& rows) {
   return out;
 }
 
-// Returns "torchrun ... pretrain_gpt.py" without the program's options.
-std::string torchrun(const LaunchProgram& program, const std::string& nodes, const std::string& gpus,
-                     std::string_view rank) {
+// Returns "torchrun ... pretrain_gpt.py" without the program's options, or the same of accelerate, whose configuration
+// states nodes and processes.
+std::string starter(const LaunchProgram& program, const std::string& nodes, const std::string& gpus,
+                    std::string_view rank) {
+  if (!program.accelerated.empty()) {
+    return fmt::format(
+        "accelerate launch --config_file {} --machine_rank \"${}\" --main_process_ip \"$MASTER_ADDR\" "
+        "--main_process_port \"$MASTER_PORT\" {}",
+        program.accelerated, rank, fmt::join(program.start, " "));
+  }
   return fmt::format(
       "torchrun --nnodes {} --nproc-per-node {} --node-rank \"${}\" --master-addr \"$MASTER_ADDR\" --master-port "
       "\"$MASTER_PORT\" {}",
@@ -89,7 +96,7 @@ std::string torchrun_script(const LaunchProgram& program, const Job& job, const 
   for (std::string& comment : node_comments(rows)) comments.push_back(std::move(comment));
   return "#!/bin/bash\n" + comment_lines(comments) + exports(program, job) +
          "export MASTER_PORT=${MASTER_PORT:-29500}\n" + arguments_array(program) +
-         torchrun(program, std::to_string(nodes_of(rows)), std::to_string(rows.front().gpus), "NODE_RANK") +
+         starter(program, std::to_string(nodes_of(rows)), std::to_string(rows.front().gpus), "NODE_RANK") +
          " \"${arguments[@]}\"\n";
 }
 
@@ -121,7 +128,7 @@ std::string slurm_script(const LaunchProgram& program, const Job& job, const std
   out += "export MASTER_PORT=${MASTER_PORT:-29500}\n" + arguments_array(program);
   // A node's single task starts processes for all GPUs, which share its processors.
   out += fmt::format("srun{} --cpu-bind=none bash -c '{} \"$@\"' launch \"${{arguments[@]}}\"\n", groups,
-                     torchrun(program, std::to_string(nodes_of(rows)), gpus, "SLURM_PROCID"));
+                     starter(program, std::to_string(nodes_of(rows)), gpus, "SLURM_PROCID"));
   return out;
 }
 

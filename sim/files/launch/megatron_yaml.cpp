@@ -6,32 +6,15 @@
 #include "launch/megatron_options.hpp"
 #include "launch/option_writer.hpp"
 
-#include <algorithm>
-#include <string>
 #include <vector>
 
 namespace mirfak {
 
 namespace {
 
-// Returns sections in the order of their first field, after the fields without a section.
-std::string yaml_text(const std::vector<CoreField>& fields) {
-  std::string out;
-  std::vector<std::string> sections;
-  for (const CoreField& field : fields) {
-    const std::size_t dot = field.path.find('.');
-    if (dot == std::string::npos) out += fmt::format("{}: {}\n", field.path, field.value);
-    const std::string section = dot == std::string::npos ? "" : field.path.substr(0, dot);
-    const bool known = std::find(sections.begin(), sections.end(), section) != sections.end();
-    if (!known && !section.empty()) sections.push_back(section);
-  }
-  for (const std::string& section : sections) {
-    out += fmt::format("{}:\n", section);
-    for (const CoreField& field : fields) {
-      if (!field.path.starts_with(section + ".")) continue;
-      out += fmt::format("  {}: {}\n", field.path.substr(section.size() + 1), field.value);
-    }
-  }
+LaunchOptions settings_of(const std::vector<CoreField>& fields) {
+  LaunchOptions out;
+  for (const CoreField& field : fields) out.value(field.path, field.value);
   return out;
 }
 
@@ -48,7 +31,7 @@ LaunchProgram megatron_yaml_program(const Job& job, const std::filesystem::path&
                   "pretrain_gpt.py reads nothing but this file: add data, learning rate and all other arguments"};
   const std::vector<CoreField> fields =
       core_fields(megatron_options(job, arguments, {.fields = true}), list, launch_facts(hardware, "megatron-yaml"));
-  out.files.push_back({"megatron.yaml", comment_lines(out.comments) + yaml_text(fields)});
+  out.files.push_back({"megatron.yaml", comment_lines(out.comments) + yaml_text(settings_of(fields))});
   out.options.value("--yaml-cfg", out.files.front().name);
   arguments.require(out.options);
   out.environment = megatron_environment(job);

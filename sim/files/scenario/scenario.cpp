@@ -7,6 +7,8 @@
 #include "scenario/sections.hpp"
 #include "scenario/strategy_section.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace mirfak {
@@ -39,8 +41,13 @@ Scenario scenario_of(const Document& document, ScenarioSections sections, const 
 
 const Operations& operations_of(const Scenario& scenario) {
   if (scenario.operations) return *scenario.operations;
-  fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens between the iterations",
-             "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
+  const bool endless = scenario.job.training.tokens <= 0;
+  fail_input({scenario.name, 0, 0},
+             fmt::format("the section `operations` is missing: it says what happens between the iterations{}",
+                         endless ? "; and training.tokens, which says how long the training is" : ""),
+             fmt::format("write operations: {{failures: {{rate_per_node_day: 0.004}}, restart_s: 600, checkpoint: "
+                         "{{write_s: 10}}}}{}, or say the keys with --set operations.restart_s=600{} ...",
+                         endless ? " and training: {tokens: 1T}" : "", endless ? " --set training.tokens=1T" : ""));
 }
 
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {

@@ -26,7 +26,8 @@ struct Scenario {
   Assertions assertions = {};            // on the result of an iteration or of a training
 };
 
-// Returns the scenario's operations. Error(input) if the file has none.
+// Returns the scenario's operations. Error(input) if the file has none, which also names training.tokens if that is
+// missing.
 const Operations& operations_of(const Scenario& scenario);
 
 // Reads a scenario (sim/files/scenario/README.md: every key, its default, its range). `overrides` are "key=value" texts
