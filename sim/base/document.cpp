@@ -170,6 +170,8 @@ Node Node::child(const Value& value, std::string_view key) const {
   return {*document_, value, path_.empty() ? excerpt(key) : fmt::format("{}.{}", path_, excerpt(key))};
 }
 
+Document Node::document() const { return document_->with_root(*value_); }
+
 std::string described(const Value& value) {
   switch (value.kind) {
     case Value::Kind::null:

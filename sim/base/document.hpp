@@ -110,6 +110,7 @@ class Node {
   [[noreturn]] void fail_at(std::size_t offset, std::string message, std::string hint = {}) const;
   std::string described() const;  // "'abc'", "a mapping", ...: for error messages
   Node child(const Value& value, std::string_view key) const;
+  Document document() const;  // with this value as its root, from the same text
 
  private:
   std::optional<double> parse_number() const;  // nullopt: not a number

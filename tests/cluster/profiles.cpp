@@ -60,7 +60,9 @@ TEST_CASE("the catalog holds the hardware that scenarios name") {
                            "a10",
                            "l20",
                            "quadro-rtx-8000",
-                           "mi350x"});
+                           "mi350x",
+                           "mi455x",
+                           "r100"});
   holds(ProfileKind::node, {"dgx-1-v100-16g",
                             "dgx-1-v100-32g",
                             "dgx-2",
@@ -91,7 +93,17 @@ TEST_CASE("the catalog holds the hardware that scenarios name") {
                             "rtx-6000-ada-pcie-8",
                             "a10-pcie-4",
                             "l20-pcie-8",
-                            "quadro-rtx-8000-8"});
+                            "quadro-rtx-8000-8",
+                            "hgx-rubin-nvl8",
+                            "vr200-nvl72",
+                            "helios-mi455x",
+                            "gcp-a4-highgpu",
+                            "gcp-a4x-highgpu",
+                            "gcp-a4x-max",
+                            "aws-p6e-gb200",
+                            "azure-nd-gb300-v6",
+                            "oci-bm-gpu-gb200",
+                            "oci-bm-gpu-mi355x"});
   holds(ProfileKind::price, {"aws", "azure", "gcp", "median"});
 }
 
@@ -116,10 +128,10 @@ TEST_CASE("every GPU loads, with a source for every figure and figures that make
       const bool may_be_zero = figure_name.ends_with(".preference");
       CHECK((figure.value > 0 || (may_be_zero && figure.value == 0)));
     });
-    check_within(gpu.memory_bandwidth.value, 0.2e12, 10e12);
-    check_within(gpu.memory_bytes.value, 8e9, 320e9);
-    check_within(gpu.peak_flops.at(Precision::fp16).value, 40e12, 3e15);
-    check_within(gpu.tdp_w.value, 50, 1500);
+    check_within(gpu.memory_bandwidth.value, 0.2e12, 25e12);
+    check_within(gpu.memory_bytes.value, 8e9, 450e9);
+    check_within(gpu.peak_flops.at(Precision::fp16).value, 40e12, 6e15);
+    check_within(gpu.tdp_w.value, 50, 2300);
     CHECK(gpu.idle_w.value < gpu.blocked_w.value);
     CHECK(gpu.blocked_w.value < gpu.tdp_w.value / 2);
     check_within(gpu.clock_max_hz.value, 1e9, 3.2e9);
@@ -142,9 +154,9 @@ TEST_CASE("every precision of every GPU has a GEMM fit to use, measured or taken
       const bool taken_over = fit.sources.front().starts_with("taken over from ");
       CHECK((fit.quality.measurements == 0) == taken_over);
       if (taken_over) {
-        // No AMD GPU has a table: theirs come from another maker's.
+        // A few AMD GPUs, and what is announced only, have those of another architecture, and say how far off that is.
         const bool own = fit.sources.front().find("(" + gpu.architecture + ")") != std::string::npos;
-        CHECK((own || gpu.architecture.starts_with("cdna")));
+        CHECK((own || gpu.like_error->value > 0.1));
       } else {
         CHECK(fit.quality.median_error <= fit.quality.p90_error);
         CHECK(fit.quality.held_out_median_error <= fit.quality.held_out_p90_error);
@@ -188,7 +200,7 @@ TEST_CASE("every link loads, with a source for every figure and figures that mak
       CHECK_FALSE(figure.source.empty());
       CHECK(figure.value > 0);
     });
-    check_within(link.bandwidth.value, 1e8, 1e12);
+    check_within(link.bandwidth.value, 1e8, 2e12);
     check_within(link.latency_s.value, 0.1e-6, 100e-6);
     check_within(link.base_latency_s.value, 1e-6, 20e-6);
     check_within(link.send_latency_s.value, 1e-6, 200e-6);

@@ -92,18 +92,42 @@ std::int64_t read_ffn(Mapping& in, const ModelSpec& model) {
   return model.gated() ? in.require("ffn").as_integer(1, kMaxFfn) : in.integer_or("ffn", 4 * model.hidden, 1, kMaxFfn);
 }
 
+ModelSpec read_config(const Document& config, const std::filesystem::path& folder) {
+  ModelSpec model = parse_hugging_face(config, folder);
+  if (model.blocks.empty()) model.transformer = transformer_blocks(folder / "blocks", Node(config).where());
+  return model;
+}
+
+// Reads a model whose shape is stated by keys of a Hugging Face config.json.
+ModelSpec read_model_of_config(Mapping& in, const std::filesystem::path& folder) {
+  const Node stated = in.require("config");
+  const Mapping keys(stated);
+  if (!keys.has("model_type") && !keys.has("architectures")) {
+    stated.fail("missing the key 'model_type', which says whose keys these are", "copy it from the config.json");
+  }
+  ModelSpec model = read_config(stated.document(), folder);
+  if (const std::optional<Node> sequence = in.find("max_sequence")) {
+    if (model.blocks.empty() && model.position == PositionEncoding::learned) {
+      sequence->fail("learned positions are as many as config states",
+                     "leave it out, and state training.sequence_length");
+    }
+    model.max_sequence = sequence->as_integer(1, kMaxSequence);
+  }
+  return model;
+}
+
 ModelSpec parse_own_format(const Node& mapping, const std::string& file, const std::filesystem::path& folder) {
   Mapping in{mapping};
-  if (in.has("blocks")) {
+  if (in.has("blocks") || in.has("config")) {
     const std::string name = in.string_or("name", name_from_path(file));
     const std::string family = in.string_or("family", "");
     const std::string source = in.string_or("source", file);
-    ModelSpec of_blocks = read_model_of_blocks(in, folder / "blocks");
+    ModelSpec model = in.has("config") ? read_model_of_config(in, folder) : read_model_of_blocks(in, folder / "blocks");
     in.finish();
-    of_blocks.name = name;
-    of_blocks.family = family;
-    of_blocks.source = source;
-    return of_blocks;
+    model.name = name;
+    if (!family.empty()) model.family = family;
+    model.source = source;
+    return model;
   }
   ModelSpec model;
   model.name = in.string_or("name", name_from_path(file));
@@ -230,9 +254,7 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 
 ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder) {
   if (!is_hugging_face_config(document)) return parse_own_format(Node(document), document.name(), models_folder);
-  ModelSpec model = parse_hugging_face(document, models_folder);
-  if (model.blocks.empty()) model.transformer = transformer_blocks(models_folder / "blocks", Node(document).where());
-  return model;
+  return read_config(document, models_folder);
 }
 
 ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder) {

@@ -42,8 +42,10 @@ double traffic_factor(CollectiveKind kind, double n) {
   }
 }
 
-NcclGroup::Generation generation_of(const std::string& architecture) {
-  if (architecture == "blackwell") return NcclGroup::Generation::blackwell;
+NcclGroup::Generation generation_of(const GpuSpec& gpu) {
+  const std::string& architecture = gpu.architecture;
+  const bool successor = gpu.like_architecture == "blackwell";  // NCCL's latest generation stands for later ones
+  if (architecture == "blackwell" || successor) return NcclGroup::Generation::blackwell;
   if (architecture == "hopper") return NcclGroup::Generation::hopper;
   if (architecture == "volta" || architecture == "turing") return NcclGroup::Generation::volta;
   return NcclGroup::Generation::ampere;
@@ -191,7 +193,7 @@ NcclGroup CollectiveModel::nccl_group(const CommunicationGroup& group) const {
   NcclGroup out;
   out.ranks = shape.ranks;
   out.domains = shape.domains;
-  out.generation = generation_of(hardware_->gpu.architecture);
+  out.generation = generation_of(hardware_->gpu);
   out.nvlink = inside.nvlink;
   out.switched = inside.switched;
   out.inside_gbps = link.bandwidth.value * (inside.nvlink ? kNcclLinkShare : link.efficiency.value) *

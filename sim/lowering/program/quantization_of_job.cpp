@@ -46,7 +46,9 @@ KernelPrecision kernel_precision(const Job& job) {
 
 std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job) {
   const Scaling scaling = job.recipe().scaling;
-  const bool scales = scaling != Scaling::micro || gpu.architecture == "blackwell";
+  // A successor whose fits are taken over from an architecture has its formats.
+  const bool micro_scales = gpu.architecture == "blackwell" || gpu.like_architecture == "blackwell";
+  const bool scales = scaling != Scaling::micro || micro_scales;
   if (!scales || !gpu.peak_flops.contains(job.precision()) || !gpu.peak_flops.contains(job.product_precision())) {
     return FormatObstacle{"training.precision", gpu.title + " cannot compute in " + job.training.precision};
   }
