@@ -20,7 +20,7 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 17> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 18> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"expat.h", "network"},
                                                         {"google/protobuf/", "chakra"},
                                                         {"toml++/", "import"},
@@ -28,7 +28,8 @@ constexpr std::array<OwnedLibrary, 17> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"zlib.h", "base"},
                                                         {"sqlite3.h", "recording"},
                                                         {"Eigen/", "calibration"},
-                                                        {"unsupported/Eigen/", "calibration"},
+                                                        {"unsupported/Eigen/NonLinear", "calibration"},
+                                                        {"unsupported/Eigen/FFT", "simulation"},
                                                         {"hdf5", "trace"},
                                                         {"H5", "trace"},
                                                         {"Cbc", "alpa"},

@@ -35,7 +35,7 @@ struct Writer {
 const std::vector<Writer> kWriters = {
     {{"simulate"},
      {" s.yaml", "--cluster c.txt", "--emit-into e.sh"},
-     {"--trace", "--timeline", "--links", "--memory-snapshot", "--report", "--out"}},
+     {"--trace", "--timeline", "--links", "--memory-snapshot", "--power", "--report", "--out"}},
     {{"train"}, {" s.yaml", "--cluster c.txt"}, {"--trace", "--report"}},
     {{"compare"}, {" options.yaml"}, {"--report"}},
     {{"search"}, {" s.yaml", "--cluster c.txt", "--emit-into e.sh"}, {"--out", "--report"}},

@@ -3,6 +3,7 @@
 #include "program.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -379,6 +380,37 @@ TEST_CASE("limits on the command line are those of the section") {
   }
   const Searches again(shown.out);
   CHECK(again({"--show-space"}).out == shown.out);
+}
+
+TEST_CASE("limits of the power over time leave out strategies above them, and only these") {
+  const Searches search;
+  const auto swing = [](const json& strategy) { return strategy.at("power_swing_w").get<double>(); };
+  const auto searched = [&](const std::string& limit) {
+    std::vector<std::string> words = {"--top",
+                                      "50",
+                                      "--format",
+                                      "json",
+                                      "--set",
+                                      "search.space={context: [1], overlap_tensor: [false], uneven_layers: 0, "
+                                      "recompute: [full], zero: [1], micro_batch: [1], "
+                                      "schedule: [1f1b], overlap_grad_reduce: [true]}"};
+    if (!limit.empty()) words.insert(words.end(), {"--set", limit});
+    return search(words);
+  };
+  const json all = json::parse(searched("").out).at("strategies");
+  REQUIRE(all.size() > 1);
+  const double most = swing(all.front()) * (1 - 1e-9);
+  const json result = json::parse(searched(fmt::format("search.power_swing_w={}", most)).out);
+  const json& kept = result.at("strategies");
+  CHECK(result.at("limits").at("power_swing_w") == most);
+  const auto keeping = std::count_if(all.begin(), all.end(), [&](const json& of) { return swing(of) <= most; });
+  CHECK(keeping < static_cast<std::ptrdiff_t>(all.size()));
+  CHECK(static_cast<std::ptrdiff_t>(kept.size()) >= keeping);
+  for (const json& strategy : kept) CHECK(swing(strategy) <= most);
+  const Finished none = searched("search.power_peak_w=100");
+  CHECK(none.status == 3);
+  CHECK_MESSAGE(contains(none.err, "no strategy keeps the limits"), none.err);
+  CHECK(contains(none.err, "another limit of power"));
 }
 
 TEST_CASE("a search that finds nothing says why, and what to change") {

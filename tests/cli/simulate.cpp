@@ -180,6 +180,49 @@ TEST_CASE("the trace is HDF5, the timeline a list of events that a viewer reads"
   CHECK(folder.names() == std::vector<std::string>{"t.h5", "t.json"});
 }
 
+TEST_CASE("power over time is a table, an object or HDF5, by the ending of its file") {
+  const ScratchFolder folder;
+  const std::string csv = (folder.path() / "watts.csv").string();
+  const std::string object = (folder.path() / "watts.json").string();
+  const std::string hdf5 = (folder.path() / "watts.h5").string();
+  const json result = result_of(kInterleaved, {"--power", csv, "--power-resolution", "1ms"});
+  const json& power = result.at("power");
+  CHECK(power.at("all_gpus").at("mean_w").get<double>() ==
+        doctest::Approx(result.at("average_power_w").get<double>()).epsilon(1e-9));
+  const std::string table = read_text(csv);
+  CHECK(table.starts_with(
+      "time_s,machine_w,gpus_w,hosts_w,network_w,passes_w,optimizer_w,collectives_w,waiting_w,node_0_w,"));
+  CHECK(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) ==
+        power.at("intervals").get<std::size_t>() + 1);
+  const json coarse = result_of(kInterleaved, {"--power", object}).at("power");
+  json written = json::parse(read_text(object));
+  CHECK(written.at("series").front().at("name") == "machine_w");
+  CHECK(written.at("series").front().at("watts").size() == coarse.at("intervals").get<std::size_t>());
+  CHECK(written.at("spectrum").at("frequency_hz").size() == written.at("spectrum").at("amplitude_w").size());
+  for (const char* more : {"series", "spectrum"}) written.erase(more);
+  CHECK(written == coarse);
+  CHECK(coarse.at("all_gpus").at("peak_w").get<double>() ==
+        doctest::Approx(result.at("power_peak_w").get<double>()).epsilon(1e-9));
+  REQUIRE(simulate(kScenario, {"--power", hdf5}).status == 0);
+  CHECK(read_text(hdf5).starts_with("\x89HDF"));
+}
+
+TEST_CASE("what --power does not take is refused with its remedy") {
+  const ScratchFolder folder;
+  const std::string csv = (folder.path() / "watts.csv").string();
+  const auto refused = [&](const std::vector<std::string>& options, const std::string& message) {
+    const Finished finished = simulate(kScenario, options);
+    CHECK(finished.status == 2);
+    CHECK_MESSAGE(finished.err.find(message) != std::string::npos, finished.err);
+  };
+  refused({"--power", (folder.path() / "watts.png").string()}, "ends in .csv, .json or .h5");
+  refused({"--power-resolution", "1ms"}, "--power-resolution needs --power");
+  refused({"--power", csv, "--power-resolution", "1us"}, "a time from 1ms to 1s");
+  refused({"--power", csv, "--power-resolution", "2"}, "a time from 1ms to 1s");
+  refused({"--power", csv, "--power-resolution", "2s"}, "a time from 1ms to 1s");
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("an explanation follows the summary and names sources") {
   const Finished plain = run({"simulate", kScenario});
   const Finished explained = run({"simulate", kScenario, "--explain"});

@@ -71,6 +71,7 @@ TEST_CASE("every key of the section is read") {
            "  objective: pareto\n  top: 3\n  nodes: up-to\n  node_counts: [1, 3]\n  mixed: false\n"
            "  rules: [\"tensor <= 8\", \"not (recompute == 'full' and micro_batch > 4)\"]\n"
            "  deadline_days: 30\n  budget_usd: 1e6\n  power_cap_w: 5e3\n"
+           "  power_peak_w: 6e3\n  power_swing_w: 2e3\n  power_max_ramp_w_per_s: 1e5\n"
            "  space: {tensor: [1, 4], tensor_across_domains: true, context: 2, expert: [1], expert_tensor: [tensor],\n"
            "          pipeline: [2..4, 8], virtual_pipeline: [1, 3], schedule: [1f1b], micro_batch: [2, 1],\n"
            "          sequence_parallel: [true], overlap_tensor: false, recompute: [full, none],\n"
@@ -90,6 +91,7 @@ TEST_CASE("every key of the section is read") {
   CHECK(spec.deadline_s == doctest::Approx(30.0 * 86400 * 64 * 2048 / 1e9));
   CHECK(spec.budget_usd == doctest::Approx(1e6 * 64 * 2048 / 1e9));
   CHECK(spec.power_cap_w == 5e3);
+  CHECK(spec.power_limits == PowerFigures{6e3, 2e3, 1e5});
   const StrategySpace& space = spec.space;
   CHECK(space.tensor == std::vector<int>{1, 4});
   CHECK(space.tensor_across_domains);
@@ -187,7 +189,8 @@ TEST_CASE("the complete section reads back as the same search") {
       kJob + "strategy: {tensor: 4, data: 3, zero_group: 3, recompute_modules: [core_attn, mlp]}\n",
       kSearch +
           "  objective: cost\n  nodes: up-to\n  rules: ['recompute == \"full\"']\n  deadline_days: 0.3\n"
-          "  budget_usd: 12345.678\n  power_cap_w: 7e3\n  space: {pipeline: [1, 3, 4..9, 12], expert_tensor: [1]}\n",
+          "  budget_usd: 12345.678\n  power_cap_w: 7e3\n  power_swing_w: 4e3\n  space: {pipeline: [1, 3, 4..9, 12], "
+          "expert_tensor: [1]}\n",
   };
   for (const std::string& text : texts) {
     CAPTURE(text);
@@ -198,6 +201,7 @@ TEST_CASE("the complete section reads back as the same search") {
     const SearchSpec& b = second.search.spec;
     CHECK(b.deadline_s == a.deadline_s);
     CHECK(b.budget_usd == a.budget_usd);
+    CHECK(b.power_limits == a.power_limits);
     CHECK(b.node_counts == a.node_counts);
     CHECK(b.space.pipeline == a.space.pipeline);
     CHECK(b.space.recompute_layers == a.space.recompute_layers);
@@ -281,6 +285,7 @@ TEST_CASE("what is wrong is refused at its place") {
       {"  rules: [tenser == 1]\n", {"test.yaml:6:11: search.rules[0]: ", "unknown name 'tenser'"}},
       {"  deadline_days: 0\n", {"test.yaml:6:18: search.deadline_days: ", "more than 0"}},
       {"  power_cap_w: -1\n", {"test.yaml:6:16: search.power_cap_w: "}},
+      {"  power_swing_w: 0\n", {"test.yaml:6:18: search.power_swing_w: ", "more than 0"}},
       {"  fit_probability: 1\n", {"test.yaml:6:20: search.fit_probability: ", "a number from 0 to 0.999"}},
       {"  fit_probability: often\n", {"test.yaml:6:20: search.fit_probability: "}},
       {"  fit_probability: -0.1\n", {"test.yaml:6:20: search.fit_probability: "}},

@@ -41,8 +41,10 @@ std::vector<ResultKind> result_kinds() {
                                           "robust.fastest.strategy", "robust.robust.strategy"};
   return {
       {"simulate",
-       {iterations},
+       {iterations, "Power over time (`mirfak simulate --power FILE --format json`)"},
        {{"simulate", kSmall, "--sensitivity"},
+        {"simulate", kSmall, "--power", "watts.csv"},
+        {"simulate", kSmall, "--power", "watts.csv", "--set", "cluster.nodes=[{type: gb200-nvl72, count: 16}]"},
         {"simulate", kMixed, "--links", "links.svg"},
         {"simulate", "scenarios/gpt-1t-a100.yaml", "--set", "training.tokens=1e9", "--set", "cluster.pue=1.2", "--set",
          "cluster.carbon_g_per_kwh=300"},

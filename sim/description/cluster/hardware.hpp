@@ -292,6 +292,8 @@ struct NodeSpec {
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, peak of all channels of its processors
   Figure host_power_w;                          // power of a node without its GPUs: processors, memory, fans, ports
+  // Time constant with which the node's supply smooths the power that it draws; absent: not known, not smoothed.
+  std::optional<Figure> supply_time_constant_s;
   Figure host_factor{
       1, {}};  // time of its processors to issue work, as a multiple of the frameworks' figures; 1 unless known
   std::optional<Correction> correction;

@@ -9,6 +9,7 @@ constexpr std::int64_t kMaxGpusOfNode = 4096;
 // Limits beyond which something other than the speed of a processor is wrong.
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
+constexpr double kMaxSupplyTimeConstant = 60;  // s; batteries that last longer are no part of a node
 
 }  // namespace
 
@@ -39,6 +40,9 @@ NodeProfile read_node_profile(ProfileFile& file) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
   }
   node.host_power_w = file.figure("host_power_w", 0, 1e5);
+  if (root.has("supply_time_constant_s")) {
+    node.supply_time_constant_s = file.figure("supply_time_constant_s", 0, kMaxSupplyTimeConstant);
+  }
   read_host_factor(file, node);
 
   const Node wiring = root.require("wiring");

@@ -17,6 +17,7 @@ constexpr const char* kNoPrice = "no price is known for some GPU";
 constexpr const char* kNoTraining = "the scenario says nothing of training.tokens";
 constexpr const char* kNoFacility = "the cluster says nothing of its facility";
 constexpr const char* kNoRange = "no range is known";
+constexpr const char* kNoPowerOverTime = "the iteration was executed in part, or is a mean of several";
 constexpr const char* kNoMemoryRange = "nothing is known of the error of predicted needs";
 
 // Shorthands for the inputs of figures.
@@ -32,6 +33,10 @@ bool has_facility(const FigureInputs& in) { return in.facility.asked; }
 bool has_memory(const FigureInputs& in) { return in.result.memory_capacity_bytes > 0; }
 bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s > 0; }
 bool has_fit_probability(const FigureInputs& in) { return in.result.fit_probability >= 0; }
+bool has_power(const FigureInputs& in) { return in.result.power.has_value(); }
+auto power(double PowerFigures::*of) {
+  return [of](const FigureInputs& in) { return in.result.power ? (*in.result.power).*of : 0; };
+}
 bool has_memory_range(const FigureInputs& in) { return in.result.memory_peak_high_bytes > 0; }
 
 // Properties that only few figures have.
@@ -138,6 +143,16 @@ void add_costs(Figures& out) {
   out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).with(amount);
   out.add("average_power_w", "power", "Power of all GPUs together, on average over an iteration.",
           member(&IterationResult::average_power_w));
+  out.add("power_peak_w", "peak power", "Highest power of all GPUs together, of its means over 10 ms.",
+          power(&PowerFigures::peak_w))
+      .unknown(kNoPowerOverTime, has_power);
+  out.add("power_swing_w", "swing of the power",
+          "Highest minus lowest power of all GPUs together, of its means over 10 ms.", power(&PowerFigures::swing_w))
+      .unknown(kNoPowerOverTime, has_power);
+  out.add("power_max_ramp_w_per_s", "steepest ramp of the power",
+          "Largest change of the power of all GPUs together, up or down, between means over 10 ms, over these 10 ms.",
+          power(&PowerFigures::max_ramp_w_per_s))
+      .unknown(kNoPowerOverTime, has_power);
   out.add("cost_usd_per_iteration", "cost", "Price of all GPUs for the time of an iteration, in USD.",
           member(&IterationResult::cost_usd))
       .unknown(kNoPrice, has_price)

@@ -8,6 +8,7 @@
 #include "simulation/breakdown.hpp"
 #include "simulation/facility_use.hpp"
 #include "simulation/long_iteration.hpp"
+#include "simulation/power_waveform.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/score.hpp"
 #include "simulation/shared_gpus.hpp"
@@ -276,6 +277,7 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result = result_of(*this, of_blocks, to_seconds(timeline.makespan), breakdown_of_plans(*this, timeline));
   result.events = timeline.events;
   result.slowest_stands_for_others = program.slowest_stands_for_others;
+  result.power = power_figures(job, plans, program, timeline);
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
 }
 

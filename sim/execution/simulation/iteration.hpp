@@ -8,8 +8,10 @@
 #include "program/memory.hpp"
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
+#include "simulation/power_figures.hpp"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,10 +57,11 @@ struct IterationResult {
   double memory_capacity_bytes = 0;  // capacity of the fullest stage
   double fit_probability = -1;       // probability that every stage has the memory it needs; below 0: not known
   int fullest_stage = 0;
-  std::size_t fullest_plan = 0;  // index into `stages` of the fullest stage and class of replicas
-  bool fits = false;             // true if it fits on every stage
-  double energy_j = 0;           // energy of all GPUs
-  double average_power_w = 0;    // power of all GPUs
+  std::size_t fullest_plan = 0;       // index into `stages` of the fullest stage and class of replicas
+  bool fits = false;                  // true if it fits on every stage
+  double energy_j = 0;                // energy of all GPUs
+  double average_power_w = 0;         // power of all GPUs
+  std::optional<PowerFigures> power;  // nothing: the iteration was executed in part, or is a mean of several
   // Figures of the machine (GPUs, hosts, network), of the facility around it, and emissions from making and running it.
   // All 0 unless the cluster says anything of its facility.
   double machine_energy_j = 0;

@@ -9,6 +9,7 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "cli/power_options.hpp"
 #include "page/page_data.hpp"
 #include "report/explanation.hpp"
 #include "report/job_text.hpp"
@@ -31,6 +32,7 @@
 #include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
 #include "trace/memory_snapshot.hpp"
+#include "trace/power_file.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/timeline_text.hpp"
 #include "trace/trace_hdf5.hpp"
@@ -62,6 +64,7 @@ struct SimulateOptions {
   std::string timeline;
   std::string links;
   std::string memory_snapshot;
+  PowerOptions power;
   std::string report;
   std::string chakra;
   std::string chakra_ranks;
@@ -84,7 +87,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key, such as strategy.tensor=4; may be repeated");
+      "override a key (strategy.tensor=4); may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "a task for each pass, or each kernel and collective");
@@ -95,6 +98,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
   syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
                   "write the predicted memory for PyTorch's memory viewer");
+  options.power.add_to(syntax, "1ms", "1s", "10ms");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page with views and reasons of all figures");
   syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",
@@ -106,11 +110,11 @@ CommandSyntax syntax_for(SimulateOptions& options) {
       "ranks of --chakra, such as 0-7,64; default all");
   add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
-      "simulate N iterations with draws of cluster.perturbations: median, 95 % and 99 % quantiles");
+      "N draws of cluster.perturbations: median, 95, 99 % quantiles");
   add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
       "seed of --samples (cluster.perturbations.seed)");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
-      "each second sample mirrors the one before it, or all samples are independent");
+      "pairs of mirrored samples, or independent ones");
   add("sensitivity", po::bool_switch(&options.sensitivity), "print the gain from more of each resource");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
       "factor of --sensitivity; default 1.1");
@@ -144,6 +148,7 @@ struct Sections {
   const std::optional<NetworkUse>& links;
   const std::optional<Spread>& spread;
   const std::optional<Sensitivity>& gains;
+  const std::optional<PowerReport>& power;
 };
 
 std::string csv_report(const Simulation& simulation, const std::optional<Sensitivity>& gains,
@@ -158,6 +163,7 @@ nlohmann::ordered_json json_report(const Simulation& simulation, std::span<const
   if (sections.links) out["links"] = links_json(simulation, *sections.links);
   if (sections.spread) out["spread"] = spread_json(*sections.spread);
   if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
+  if (sections.power) out["power"] = power_json(*sections.power);
   return out;
 }
 
@@ -197,6 +203,7 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   std::vector<const char*> given;
   if (!options.chakra.empty()) given.push_back("--chakra");
   if (!options.memory_snapshot.empty()) given.push_back("--memory-snapshot");
+  if (options.power.given()) given.push_back("--power");
   if (options.emit.given()) given.push_back("--emit");
   if (given.empty()) return;
   fail_input({}, fmt::format("{} is of one job", given.front()),
@@ -241,6 +248,7 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
       {options.unfolded, "--unfolded", "each captured rank runs its own events"},
       {!options.links.empty(), "--links", "communication of captures has the links for itself"},
       {!options.memory_snapshot.empty(), "--memory-snapshot", "only the peaks of a capture's memory are kept"},
+      {options.power.given(), "--power", "power over time is of a job; --trace has that of a capture's ranks"},
       {options.emit.given(), "--emit", "a captured program has no strategy that launch arguments would state"},
   };
   for (const Other& other : others) {
@@ -308,6 +316,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   check_format(options, format);
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);
+  const double power_resolution_s = options.power.checked_resolution_s();
   check_chakra_options(options.chakra, options.chakra_ranks);
   const ScenarioSources sources(data_folders(options.data));
   options.emit.complete(options.files, options.import, sources);
@@ -332,6 +341,11 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (!options.memory_snapshot.empty()) write_memory_snapshot(options.memory_snapshot, simulation);
   if (!options.chakra.empty()) write_chakra_files(options.chakra, options.chakra_ranks, scenario, simulation);
 
+  std::optional<PowerReport> power;
+  if (options.power.given()) {
+    power = power_report(simulation, power_resolution_s);
+    write_power(options.power.file, scenario, *power);
+  }
   std::optional<NetworkUse> links;
   if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);
 
@@ -348,12 +362,12 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   if (!options.report.empty()) {
     nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
-    data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
+    data["result"] = json_report(simulation, notes, {links, spread, gains, power}, surroundings);
     write_text_file(options.report, page_of(data));
   }
   switch (format) {
     case OutputFormat::json:
-      output.text = printed_json(json_report(simulation, notes, {links, spread, gains}, surroundings));
+      output.text = printed_json(json_report(simulation, notes, {links, spread, gains, power}, surroundings));
       break;
     case OutputFormat::csv:
       output.text = csv_report(simulation, gains, surroundings);
@@ -365,6 +379,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     emit(scenario.job, options.emit, sources, {document, options.import, options.out}, {}, output);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
+  if (power && format == OutputFormat::text) output.text += "\n" + power_text(*power);
   complain_of_memory(scenario.job, simulation.result, output);
   complain_of_assertions(asserted, output);
   return output;

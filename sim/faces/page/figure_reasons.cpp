@@ -144,6 +144,13 @@ class FigureReasons {
             {kMemorySection});
     add_power_sources(energy, simulation_.job.cluster);
     add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()), {kMemorySection});
+    if (!result_.power) return;
+    add("power_peak_w", fmt::format("the highest mean over {}", format_seconds(kPowerFigureInterval_s)));
+    add("power_swing_w", fmt::format("{} - {}", format_watts(result_.power->peak_w),
+                                     format_watts(result_.power->peak_w - result_.power->swing_w)));
+    add("power_max_ramp_w_per_s",
+        fmt::format("{} in {}", format_watts(result_.power->max_ramp_w_per_s * kPowerFigureInterval_s),
+                    format_seconds(kPowerFigureInterval_s)));
   }
 
   void add_facility() {

@@ -9,7 +9,7 @@ namespace mirfak {
 // order, and the SHA-256 of the style sheet and of the whole script in hexadecimal digits.
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageStyleHash;
-inline constexpr std::size_t kPageScriptParts = 22;
+inline constexpr std::size_t kPageScriptParts = 23;
 extern const std::array<std::string_view, kPageScriptParts> kPageScript;
 extern const std::string_view kPageScriptHash;
 

@@ -18,12 +18,14 @@
 #include "report/summary_text.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
+#include "trace/power_report.hpp"
 #include "trace/timeline_text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace mirfak {
 
@@ -31,7 +33,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kWorstRows = 10;  // worst rows in the text of a validation
+constexpr std::size_t kDrawnLines = 200;  // lines of a spectrum, the strongest ones
+constexpr int kWorstRows = 10;            // worst rows in the text of a validation
 
 Json page_data(const char* kind, const std::string& title, Json result, std::string text) {
   return {{"kind", kind}, {"title", title}, {"result", std::move(result)}, {"text", std::move(text)}};
@@ -59,6 +62,38 @@ void add_strategies(const SearchScenario& search, std::span<const SimulatedStrat
     scenarios.push_back(found_scenario(search, strategy.found.job));
   }
   out["scenario"] = search.resolved;
+}
+
+// Returns a series as whole multiples of a unit: five digits of its highest value.
+Json multiples_of(double unit_w, const std::vector<double>& watts) {
+  Json out = Json::array();
+  for (const double value : watts) out.push_back(std::llround(value / unit_w));
+  return out;
+}
+
+// Returns the power over time that a page draws, with as many intervals as a screen shows.
+Json power_view(const Simulation& simulation) {
+  constexpr double kIntervals = 1500;
+  constexpr double kShortest_s = 1e-3;
+  constexpr double kSteps = 1e5;
+  const double interval_s = std::max(kShortest_s, simulation.result.iteration_time_s / kIntervals);
+  const PowerReport report = power_report(simulation, interval_s, false);
+  const PowerWaveform& of = report.waveform;
+  const double unit_w = *std::max_element(of.machine_w.begin(), of.machine_w.end()) / kSteps;
+  const Json summary = power_json(report);
+  Json out = {{"interval_s", of.interval_s},
+              {"unit_w", unit_w},
+              {"band", fmt::format("from {:g} to {:g} Hz", kLowestLine_hz, kHighestLine_hz)},
+              {"swing_w", simulation.result.power->swing_w},
+              {"swing_without_collectives_w", report.profile.swing_without_collectives_w},
+              {"machine", multiples_of(unit_w, of.machine_w)}};
+  for (std::size_t part = 0; part < kPowerParts; ++part) {
+    out["parts"][std::string(name_of(static_cast<PowerPart>(part)))] = multiples_of(unit_w, of.parts_w[part]);
+  }
+  out["strongest"] = summary.at("strongest_lines");
+  out["lines"] = lines_json(strongest(report.profile.lines, kDrawnLines));
+  out["notes"] = of.notes;
+  return out;
 }
 
 std::string failure_text(const SearchFailure& failure) {
@@ -97,6 +132,7 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
   }
   out["range_level"] = job.ranges.level;
   out["timeline"] = pass_timeline(simulation);
+  out["power"] = power_view(simulation);
   out["explanation"] = explanation_of(scenario, simulation);
   out["scenario"] = scenario.resolved;
   return out;

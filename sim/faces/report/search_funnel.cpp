@@ -43,7 +43,9 @@ std::int64_t left_after(const SearchReport& report, std::string_view step) {
   return found == report.outcome.funnel.end() ? 0 : found->count;
 }
 
-bool has_limits(const SearchSpec& spec) { return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0; }
+constexpr const char* kRaiseLimits =
+    "raise search.deadline_days, search.budget_usd, search.power_cap_w or another limit of power, or change "
+    "cluster.nodes";
 
 double watts(const FoundStrategy& found) { return found.energy_j / found.iteration_time_s; }
 
@@ -167,8 +169,7 @@ SearchFailure failure_of(const SearchReport& report, bool hint) {
             "give it more time, or a smaller search.space"};
   }
   if (const std::string possible = possible_text(report); !possible.empty()) {
-    return {"no strategy keeps the limits" + possible,
-            "raise search.deadline_days, search.budget_usd or search.power_cap_w, or change cluster.nodes"};
+    return {"no strategy keeps the limits" + possible, kRaiseLimits};
   }
   if (all == 0) {
     return {fmt::format("no strategy of the space divides {} GPUs", report.scenario.job.cluster.gpus()),
@@ -186,8 +187,7 @@ SearchFailure failure_of(const SearchReport& report, bool hint) {
                                ? fmt::format(", and {} need too much memory{}", valid - fitting, shortage_text(report))
                                : std::string();
   if (has_limits(report.scenario.search.spec)) {
-    return {fmt::format("none of {} strategies keeps the limits{}", fitting, lost),
-            "raise search.deadline_days, search.budget_usd or search.power_cap_w, or change cluster.nodes"};
+    return {fmt::format("none of {} strategies keeps the limits{}", fitting, lost), kRaiseLimits};
   }
   return {fmt::format("none of {} strategies can be simulated{}", fitting, lost), "change search.space"};
 }

@@ -86,6 +86,9 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   out["limits"] = {{"deadline_days", limit_json(search.deadline_days)},
                    {"budget_usd", limit_json(search.budget_usd)},
                    {"power_cap_w", limit_json(search.spec.power_cap_w)}};
+  for (const PowerLimitKey& limit : kPowerLimitKeys) {
+    out["limits"][limit.key] = limit_json(search.spec.power_limits.*limit.of);
+  }
   out["headroom"] = search.spec.headroom;
   out["fit_probability"] = search.spec.fit_probability;
   out["tolerance"] = search.spec.tolerance;

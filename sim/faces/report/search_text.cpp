@@ -27,6 +27,10 @@ std::string objective_text(const SearchSection& search) {
   if (search.deadline_days > 0) out += fmt::format(", done within {:g} days", search.deadline_days);
   if (search.budget_usd > 0) out += fmt::format(", for at most {}", format_price(search.budget_usd));
   if (search.spec.power_cap_w > 0) out += fmt::format(", at most {:g} kW", search.spec.power_cap_w / 1000);
+  for (const PowerLimitKey& limit : kPowerLimitKeys) {
+    const double most = search.spec.power_limits.*limit.of;
+    if (most > 0) out += fmt::format(", {} at most {:g}", limit.key, most);
+  }
   return out;
 }
 

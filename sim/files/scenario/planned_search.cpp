@@ -3,6 +3,8 @@
 #include "base/error.hpp"
 #include "scenario/sections.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace mirfak {
@@ -20,6 +22,9 @@ void check_planned(const SearchScenario& scenario) {
   if (spec.budget_usd > 0) refuse("search.budget_usd", limits, "leave it out");
   if (spec.deadline_s > 0) refuse("search.deadline_days", limits, "leave it out");
   if (spec.power_cap_w > 0) refuse("search.power_cap_w", limits, "leave it out");
+  for (const PowerLimitKey& limit : kPowerLimitKeys) {
+    if (spec.power_limits.*limit.of > 0) refuse(fmt::format("search.{}", limit.key).c_str(), limits, "leave it out");
+  }
   if (spec.tolerance > 0) refuse("search.tolerance", "a tolerance is for the exact search", "leave it out");
 }
 

@@ -61,6 +61,16 @@ SearchField total_field(std::string_view key, double SearchSection::*member, dou
   return SearchField(key, read, [=](const SearchSection& of) { return limit_value(of.*member); }).or_null();
 }
 
+// Returns a limit of the power over time; null: none.
+SearchField power_limit_field(const PowerLimitKey& limit) {
+  const auto read = [of = limit.of](const Node& node, SearchSection& search, const Job&) {
+    const double most = search.spec.power_limits.*of = node.as_number(0, kMaxWatts);
+    if (most == 0) node.fail("expected more than 0", "leave it out for no limit");
+  };
+  const auto write = [of = limit.of](const SearchSection& search) { return limit_value(search.spec.power_limits.*of); };
+  return SearchField(limit.key, read, write).or_null();
+}
+
 const std::vector<std::string>& stages_names() {
   static const std::vector<std::string> names = {"alike", "by-type"};
   return names;
@@ -149,6 +159,9 @@ const FieldTable<SearchSection, Job>& search_fields() {
           },
           [](const S& of) { return limit_value(of.spec.power_cap_w); })
           .or_null(),
+      power_limit_field(kPowerLimitKeys[0]),
+      power_limit_field(kPowerLimitKeys[1]),
+      power_limit_field(kPowerLimitKeys[2]),
       F(
           "headroom",
           [](const Node& node, S& of, const Job&) {

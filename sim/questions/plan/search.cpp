@@ -241,6 +241,16 @@ SearchResult Search::result() {
 
 }  // namespace
 
+bool has_limits(const SearchSpec& spec) {
+  return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0 || spec.power_limits != PowerFigures();
+}
+
+SearchSpec without_limits(SearchSpec spec) {
+  spec.deadline_s = spec.budget_usd = spec.power_cap_w = 0;
+  spec.power_limits = {};
+  return spec;
+}
+
 MemoryLimit memory_limit(const Job& job, const SearchSpec& spec) {
   MemoryLimit limit = limit_of_probability(job.ranges.memory.device, spec.fit_probability);
   limit.headroom = spec.headroom;

@@ -3,6 +3,7 @@
 #include "plan/strategy_space.hpp"
 #include "program/job.hpp"
 #include "program/memory_limit.hpp"
+#include "simulation/power_figures.hpp"
 #include "strategy/rule_fields.hpp"
 #include "training/expected_finish.hpp"
 
@@ -54,6 +55,9 @@ struct SearchSpec {
   // Cap on the average power of all GPUs over an iteration; 0: none. Strategies that draw more run at lower clocks
   // (clock_choices).
   double power_cap_w = 0;
+  // Limits of an iteration's power over time; 0: none. Strategies that exceed one are left out; clocks are not lowered
+  // for them.
+  PowerFigures power_limits;
   // The reserve that a strategy has to keep, as needs are predictions: a share of each memory that stays free, in [0,
   // 1), and the least probability of fitting on its devices, in [0, 1), as the job's ranges have it
   // (program/memory_limit.hpp); 0, or ranges that are not known: any.
@@ -62,6 +66,20 @@ struct SearchSpec {
   double tolerance = 0;     // share by which a missed strategy may be better than the last found; 0: exact search
   bool exhaustive = false;  // simulate all that fits in memory, to check bounds
 };
+
+// A limit of SearchSpec::power_limits, and the key of `search` that states it: that of the figure.
+struct PowerLimitKey {
+  const char* key = "";
+  double PowerFigures::*of = nullptr;
+};
+inline constexpr PowerLimitKey kPowerLimitKeys[] = {{"power_peak_w", &PowerFigures::peak_w},
+                                                    {"power_swing_w", &PowerFigures::swing_w},
+                                                    {"power_max_ramp_w_per_s", &PowerFigures::max_ramp_w_per_s}};
+
+// True if the spec limits the time, the cost or the power of strategies.
+bool has_limits(const SearchSpec& spec);
+// Returns the spec without these limits.
+SearchSpec without_limits(SearchSpec spec);
 
 // Returns what strategies of the job may use of memory.
 MemoryLimit memory_limit(const Job& job, const SearchSpec& spec);

@@ -16,8 +16,7 @@ std::optional<FoundStrategy> best_without_limits(const Job& job, SearchSpec spec
                                                  int threads, const SearchStop& stop) {
   spec.objective = objective;
   spec.top = 1;
-  spec.deadline_s = spec.budget_usd = spec.power_cap_w = 0;
-  const SearchResult result = search(job, spec, threads, {}, stop);
+  const SearchResult result = search(job, without_limits(std::move(spec)), threads, {}, stop);
   if (result.strategies.empty() || !result.complete) return std::nullopt;
   return result.strategies.front();
 }
@@ -37,7 +36,7 @@ bool all_priced(const Cluster& cluster) {
 
 // Finds the limits that could be kept at all.
 void find_extremes(const Job& job, const SearchSpec& spec, int threads, const SearchStop& stop, SearchOutcome& out) {
-  if (spec.deadline_s == 0 && spec.budget_usd == 0 && spec.power_cap_w == 0) return;
+  if (!has_limits(spec)) return;
   out.fastest = best_without_limits(job, spec, SearchObjective::time, threads, stop);
   if (out.fastest && all_priced(job.cluster)) {
     out.cheapest = best_without_limits(job, spec, SearchObjective::cost, threads, stop);

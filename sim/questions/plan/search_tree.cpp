@@ -9,6 +9,7 @@
 #include "plan/pipeline_bound.hpp"
 #include "plan/replica_bound.hpp"
 #include "program/optimizer_offload.hpp"
+#include "simulation/iteration.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,17 @@ namespace {
 // Returns true if strategies are excluded by their energy.
 bool energy_counts(const SearchSpec& spec) {
   return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto || spec.power_cap_w > 0;
+}
+
+// Returns true if the power of the iteration over time keeps its limits. An iteration so long that it is executed in
+// part has no power over time, and keeps none.
+bool keeps_power_limits(const SearchSpec& spec, const Job& job) {
+  if (spec.power_limits == PowerFigures()) return true;
+  const std::optional<PowerFigures> power = simulate(job).result.power;
+  return power && std::all_of(std::begin(kPowerLimitKeys), std::end(kPowerLimitKeys), [&](const PowerLimitKey& limit) {
+           const double most = spec.power_limits.*limit.of;
+           return most == 0 || (*power).*limit.of <= most;
+         });
 }
 
 }  // namespace
@@ -387,6 +399,7 @@ void SearchTree::simulate(const SearchNode& node, NodeOutcome& out) {
   if (score && score->room.shortage > 0) return out.counts.add_too_large(score->room);
   ++(score ? out.counts.simulated : out.counts.bounded);
   if (!score || (capped && !lower_clocks(node, job, *score))) return;
+  if (!keeps_power_limits(spec_, job)) return;
   const Merit merit = rates.at(to_seconds(score->time), score->energy_j);
   out.entry = {
       merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}, merit.finish_s}};

@@ -11,7 +11,7 @@ function showSimulation(data) {
   const {result} = data;
   const why = new Explanation(data.explanation);
   return [factList(data.facts ?? []), fitWarning(result, data.shortage), cards(iterationCards(data, why)), timeView(result, why),
-    data.timeline ? passesView(data.timeline) : null, memoryView(result, why), spreadView(result.spread),
+    data.timeline ? passesView(data.timeline) : null, powerView(data.power), memoryView(result, why), spreadView(result.spread),
     sensitivityView(result.sensitivity), view("All figures", allFigures("Every figure of the iteration", result, why)),
     notesView(result.notes), why.view(), scenarioView("The scenario", "the scenario", data.scenario)];
 }

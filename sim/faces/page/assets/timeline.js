@@ -1,18 +1,18 @@
-// Rows of boxes over time, with a window that zooms and moves: by wheel, by dragging, by buttons and by keys.
+// Drawings over time, with a window that zooms and moves: by wheel, by dragging, by buttons and by keys.
 
-const rowHeight = 26;
-const laneHeights = [15, 5];
+// `end`: the end of time, in multiples of unit_s; `left`: room for labels; `hint`: what is told until something is chosen.
+// Classes that follow have bottom(), where the drawing ends, draw(), which fills this.boxes, point(event), choose(down, along)
+// and chosenTime().
+class TimeWindow {
+  constructor({end, unit_s, left}) {
+    Object.assign(this, {end, unit: unit_s, left, from: 0, to: end, chosen: null});
+  }
 
-// `timeline`: {unit_s, end, names: [{text, kind}], rows: [{label, lanes: [[[name, start, duration, microbatch]]]}],
-// left_out: sentences}; start, duration and end are multiples of unit_s.
-class TimelineView {
-  constructor(title, timeline, {describe, colour}) {
-    Object.assign(this, {timeline, describe, colour, from: 0, to: timeline.end, chosen: null});
-    this.left = Math.min(120, 14 + 7 * Math.max(...timeline.rows.map(row => row.label.length)));
-    this.reading = h("p", {class: "told", "aria-live": "polite"}, "Point at a box, or choose one with the arrow keys.");
+  // Makes the element. `more`: what stands below the drawing.
+  build(title, hint, more = []) {
+    this.reading = h("p", {class: "told", "aria-live": "polite"}, hint);
     this.place = drawing(width => this.picture(title, width));
-    this.element = h("figure", {class: "timeline"}, this.buttons(), this.place, this.reading,
-      timeline.left_out.map(text => h("p", {class: "left-out"}, text)));
+    this.element = h("figure", {class: "timeline"}, this.buttons(), this.place, this.reading, more);
   }
 
   buttons() {
@@ -20,7 +20,7 @@ class TimelineView {
     return h("div", {class: "buttons", role: "group", "aria-label": "Window of the timeline"},
       button("+", "Zoom in", () => this.zoom(0.5)), button("\u2212", "Zoom out", () => this.zoom(2)),
       button("\u2190", "Earlier", () => this.move(-0.5)), button("\u2192", "Later", () => this.move(0.5)),
-      button("Whole", "The whole iteration", () => this.window(0, this.timeline.end)),
+      button("Whole", "The whole iteration", () => this.window(0, this.end)),
       h("span", {class: "hint"}, "Drag to move. Click it, then the wheel zooms. Keys: + \u2212 zoom, Page Up and Down move, Home shows all, arrows choose."));
   }
 
@@ -29,14 +29,13 @@ class TimelineView {
     this.width = width;
     this.boxes = s("g");
     this.axis = s("g", {class: "axis", "aria-hidden": "true"});
-    const height = this.timeline.rows.length * rowHeight + 28;
+    const height = this.bottom() + 28;
     const clip = newId("clip");
     const svg = s("svg", {viewBox: `0 0 ${width} ${height}`, class: "chart grab", role: "group", tabindex: 0,
       "aria-labelledby": id, onkeydown: event => this.key(event), onpointerdown: event => this.drag(event),
       onpointermove: event => this.point(event)},
       s("title", {id}, title), s("clipPath", {id: clip}, s("rect", {x: this.left, y: 0, width: width - this.left - 6, height})),
-      this.axis, s("g", {"clip-path": `url(#${clip})`}, this.boxes),
-      this.timeline.rows.map((row, index) => s("text", {x: this.left - 8, y: index * rowHeight + 16, class: "end"}, row.label)));
+      this.axis, s("g", {"clip-path": `url(#${clip})`}, this.boxes), this.labels());
     svg.addEventListener("wheel", event => this.wheel(event), {passive: false});
     this.svg = svg;
     this.draw();
@@ -54,7 +53,7 @@ class TimelineView {
   }
 
   window(from, to) {
-    const {end} = this.timeline;
+    const {end} = this;
     const length = Math.min(end, Math.max(to - from, end * 1e-6));
     this.from = Math.min(Math.max(0, from), end - length);
     this.to = this.from + length;
@@ -68,6 +67,77 @@ class TimelineView {
   move(share) {
     const by = (this.to - this.from) * share;
     this.window(this.from + by, this.to + by);
+  }
+
+  drawAxis() {
+    const bottom = this.bottom() + 4;
+    const {unit} = this;
+    const ticks = ticksFor(this.from * unit, this.to * unit, Math.max(2, Math.floor((this.width - this.left) / 110)), format.seconds);
+    const digits = ticks.length > 1 ? digitsForSteps(ticks[1] - ticks[0], ticks.at(-1)) : 4;
+    this.axis.replaceChildren(...ticks.flatMap(value => {
+      const x = this.x(value / unit);
+      return [s("path", {class: "grid", d: `M${x} 0V${bottom}`}),
+        s("text", {x, y: bottom + 16, class: x > this.width - 40 ? "end" : "middle"}, format.seconds(value, digits))];
+    }));
+  }
+
+  drag(event) {
+    if (event.button !== 0) return;
+    const start = event.clientX;
+    const {from, to} = this;
+    const scale = (to - from) / (this.svg.getBoundingClientRect().width * (this.width - this.left - 6) / this.width);
+    const follow = moved => {
+      this.dragging = true;
+      this.window(from - (moved.clientX - start) * scale, to - (moved.clientX - start) * scale);
+    };
+    const stop = () => {
+      this.dragging = false;
+      removeEventListener("pointermove", follow);
+    };
+    addEventListener("pointermove", follow);
+    addEventListener("pointerup", stop, {once: true});
+    addEventListener("pointercancel", stop, {once: true});
+  }
+
+  // The page scrolls until the timeline is the one that is meant.
+  wheel(event) {
+    if (document.activeElement !== this.svg && !event.ctrlKey) return;
+    event.preventDefault();
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return this.move(event.deltaX / 800);
+    this.zoom(Math.exp(event.deltaY / 400), this.timeAt(event));
+  }
+
+  key(event) {
+    const steps = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
+    if (steps) this.choose(...steps);
+    else if (event.key === "+" || event.key === "=") this.zoom(0.5, this.chosenTime());
+    else if (event.key === "-") this.zoom(2, this.chosenTime());
+    else if (event.key === "PageDown") this.move(0.5);
+    else if (event.key === "PageUp") this.move(-0.5);
+    else if (event.key === "Home") this.window(0, this.end);
+    else return;
+    event.preventDefault();
+  }
+}
+
+const rowHeight = 26;
+const laneHeights = [15, 5];
+
+// Rows of boxes. `timeline`: {unit_s, end, names: [{text, kind}], rows: [{label, lanes: [[[name, start, duration, microbatch]]]}],
+// left_out: sentences}; start, duration and end are multiples of unit_s.
+class TimelineView extends TimeWindow {
+  constructor(title, timeline, {describe, colour}) {
+    super({...timeline, left: Math.min(120, 14 + 7 * Math.max(...timeline.rows.map(row => row.label.length)))});
+    Object.assign(this, {timeline, describe, colour});
+    this.build(title, "Point at a box, or choose one with the arrow keys.", timeline.left_out.map(text => h("p", {class: "left-out"}, text)));
+  }
+
+  bottom() {
+    return this.timeline.rows.length * rowHeight;
+  }
+
+  labels() {
+    return this.timeline.rows.map((row, index) => s("text", {x: this.left - 8, y: index * rowHeight + 16, class: "end"}, row.label));
   }
 
   draw() {
@@ -113,18 +183,6 @@ class TimelineView {
       "data-box": `${row} ${lane} ${first} ${count}`});
   }
 
-  drawAxis() {
-    const bottom = this.timeline.rows.length * rowHeight + 4;
-    const unit = this.timeline.unit_s;
-    const ticks = ticksFor(this.from * unit, this.to * unit, Math.max(2, Math.floor((this.width - this.left) / 110)), format.seconds);
-    const digits = ticks.length > 1 ? digitsForSteps(ticks[1] - ticks[0], ticks.at(-1)) : 4;
-    this.axis.replaceChildren(...ticks.flatMap(value => {
-      const x = this.x(value / unit);
-      return [s("path", {class: "grid", d: `M${x} 0V${bottom}`}),
-        s("text", {x, y: bottom + 16, class: x > this.width - 40 ? "end" : "middle"}, format.seconds(value, digits))];
-    }));
-  }
-
   tell(row, lane, index, count = 1) {
     const of = this.timeline.rows[row];
     const span = of.lanes[lane][index];
@@ -136,44 +194,6 @@ class TimelineView {
   point(event) {
     const box = event.target.dataset?.box;
     if (box && !this.dragging) this.tell(...box.split(" ").map(Number));
-  }
-
-  drag(event) {
-    if (event.button !== 0) return;
-    const start = event.clientX;
-    const {from, to} = this;
-    const scale = (to - from) / (this.svg.getBoundingClientRect().width * (this.width - this.left - 6) / this.width);
-    const follow = moved => {
-      this.dragging = true;
-      this.window(from - (moved.clientX - start) * scale, to - (moved.clientX - start) * scale);
-    };
-    const stop = () => {
-      this.dragging = false;
-      removeEventListener("pointermove", follow);
-    };
-    addEventListener("pointermove", follow);
-    addEventListener("pointerup", stop, {once: true});
-    addEventListener("pointercancel", stop, {once: true});
-  }
-
-  // The page scrolls until the timeline is the one that is meant.
-  wheel(event) {
-    if (document.activeElement !== this.svg && !event.ctrlKey) return;
-    event.preventDefault();
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) return this.move(event.deltaX / 800);
-    this.zoom(Math.exp(event.deltaY / 400), this.timeAt(event));
-  }
-
-  key(event) {
-    const steps = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0]}[event.key];
-    if (steps) this.choose(...steps);
-    else if (event.key === "+" || event.key === "=") this.zoom(0.5, this.chosenTime());
-    else if (event.key === "-") this.zoom(2, this.chosenTime());
-    else if (event.key === "PageDown") this.move(0.5);
-    else if (event.key === "PageUp") this.move(-0.5);
-    else if (event.key === "Home") this.window(0, this.timeline.end);
-    else return;
-    event.preventDefault();
   }
 
   chosenTime() {

@@ -1,0 +1,115 @@
+#include "simulation/power_grid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace mirfak {
+
+PowerGrid::PowerGrid(Picoseconds iteration, double interval_s, std::size_t most) : iteration_(iteration) {
+  const double wanted = std::round(to_seconds(iteration) / interval_s);
+  intervals_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, static_cast<double>(most)));
+  interval_s_ = to_seconds(iteration) / static_cast<double>(intervals_);
+}
+
+std::size_t PowerGrid::interval_of(Picoseconds time) const {
+  const double place = std::floor(to_seconds(time) / interval_s_);
+  return std::min(intervals_ - 1, static_cast<std::size_t>(std::max(0.0, place)));
+}
+
+void PowerGrid::add(std::vector<double>& means_w, Picoseconds start, Picoseconds end, double watts) const {
+  if (end <= start) return;
+  const std::size_t first = interval_of(start);
+  const std::size_t last = interval_of(end);
+  const double scale = watts / interval_s_;
+  if (first == last) {
+    means_w[first] += to_seconds(end - start) * scale;
+    return;
+  }
+  // Time after the border of an interval, which rounding may take a little below 0.
+  const auto after = [&](Picoseconds time, std::size_t interval) {
+    return to_seconds(time) - static_cast<double>(interval) * interval_s_;
+  };
+  means_w[first] += (interval_s_ - after(start, first)) * scale;
+  for (std::size_t i = first + 1; i < last; ++i) means_w[i] += watts;
+  means_w[last] += after(end, last) * scale;
+}
+
+void PowerGrid::add_energy(std::vector<double>& means_w, Picoseconds start, Picoseconds end, double joules) const {
+  if (joules == 0) return;
+  if (end > start) return add(means_w, start, end, joules / to_seconds(end - start));
+  means_w[interval_of(start)] += joules / interval_s_;
+}
+
+namespace {
+
+// Returns `asked_w` with no power above the limit in the intervals that are `capped`; what is left there is drawn in
+// the next intervals that have room. The second round begins with the power that the first one leaves over its end.
+std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit_w, const std::vector<bool>& capped) {
+  std::vector<double> out = asked_w;
+  double waiting = 0;
+  for (int round = 0; round < 2; ++round) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double most = capped[i] ? limit_w : std::max(limit_w, asked_w[i]);
+      out[i] = std::min(asked_w[i] + waiting, most);
+      waiting += asked_w[i] - out[i];
+    }
+  }
+  return out;
+}
+
+// Marks the intervals of each window whose mean is above the limit; returns true if there is one.
+bool mark_windows_above(const std::vector<double>& means_w, double limit_w, std::size_t window,
+                        std::vector<bool>& marks) {
+  constexpr double kRounding = 1e-12;
+  const std::size_t n = means_w.size();
+  const double most = limit_w * static_cast<double>(window) * (1 + kRounding);
+  double sum = 0;
+  for (std::size_t i = 0; i < window; ++i) sum += means_w[i];
+  bool any = false;
+  std::size_t marked = 0;  // intervals before this one have their marks
+  for (std::size_t i = 0; i < n; ++i) {
+    if (sum > most) {
+      for (std::size_t j = std::max(i, marked); j < i + window; ++j) {
+        any = any || !marks[j % n];
+        marks[j % n] = true;
+      }
+      marked = i + window;
+    }
+    sum += means_w[(i + window) % n] - means_w[i];
+  }
+  return any;
+}
+
+}  // namespace
+
+// Intervals in a window above the limit are capped, until no window is: each round caps more of them, and a series
+// whose intervals are all capped has none above the limit.
+void hold_to_limit(std::vector<double>& means_w, double limit_w, std::size_t window) {
+  const std::size_t n = means_w.size();
+  if (n == 0 || *std::max_element(means_w.begin(), means_w.end()) <= limit_w) return;
+  if (std::accumulate(means_w.begin(), means_w.end(), 0.0) >= limit_w * static_cast<double>(n)) return;
+  std::vector<bool> capped(n, false);
+  std::vector<double> held = means_w;
+  while (mark_windows_above(held, limit_w, std::min(window, n), capped)) held = drawn_under(means_w, limit_w, capped);
+  means_w = std::move(held);
+}
+
+// The output follows dy/dt = (x - y) / T. Over an interval of length h with constant x it begins at y and ends at
+// x + (y - x) exp(-h/T), and its mean is x + (y - x) (1 - exp(-h/T)) T / h. A whole iteration maps y to a y + b with
+// a < 1: the steady state begins at b / (1 - a).
+void smooth(std::vector<double>& means_w, double interval_s, double time_constant_s) {
+  if (time_constant_s <= 0 || means_w.empty()) return;
+  const double kept = std::exp(-interval_s / time_constant_s);
+  const double mean_kept = -std::expm1(-interval_s / time_constant_s) * time_constant_s / interval_s;
+  double y = 0;
+  for (const double x : means_w) y = x + (y - x) * kept;
+  y /= -std::expm1(-static_cast<double>(means_w.size()) * interval_s / time_constant_s);
+  for (double& mean : means_w) {
+    const double x = mean;
+    mean = x + (y - x) * mean_kept;
+    y = x + (y - x) * kept;
+  }
+}
+
+}  // namespace mirfak

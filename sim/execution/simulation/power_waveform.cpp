@@ -1,0 +1,445 @@
+// From tasks to watts: the power of each GPU of the program, then of all GPUs, nodes and racks that hold such GPUs. A
+// GPU draws the power of waiting throughout, and the energy of its tasks above that (score.hpp), so the integral of its
+// power is its energy by construction.
+#include "simulation/power_waveform.hpp"
+
+#include "base/error.hpp"
+#include "program/replica_kinds.hpp"
+#include "simulation/long_iteration.hpp"
+#include "simulation/power_grid.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+using Series = std::vector<double>;
+
+struct PowerInputs {
+  const Job& job;
+  std::span<const StagePlan> plans;
+  const Program& program;
+  const Timeline& timeline;
+};
+
+// The tasks that draw power or keep a GPU busy, by rank of the program, in the order of the program.
+class TasksOfRanks {
+ public:
+  explicit TasksOfRanks(const Program& program) : begin_(program.ranks.size() + 1) {
+    const auto for_each = [&](const auto& visit) {
+      for (TaskId task = 0; task < program.size(); ++task) {
+        if (matters(program, task)) visit(program.rank_of(task), task);
+      }
+    };
+    for_each([&](std::uint32_t rank, TaskId) { ++begin_[rank + 1]; });
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    tasks_.resize(begin_.back());
+    std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+    for_each([&](std::uint32_t rank, TaskId task) { tasks_[next[rank]++] = task; });
+  }
+
+  std::span<const TaskId> of(std::uint32_t rank) const {
+    return {tasks_.data() + begin_[rank], tasks_.data() + begin_[rank + 1]};
+  }
+
+ private:
+  static bool matters(const Program& program, TaskId task) {
+    const TaskClass& of = program.class_of(task);
+    return program.streams[program.stream[task]].kind == StreamKind::compute || of.kind == TaskKind::collective ||
+           of.energy_j != 0;
+  }
+
+  std::vector<std::size_t> begin_;
+  std::vector<TaskId> tasks_;
+};
+
+// Power of one GPU by parts, and the share of time in which it waits while a collective is under way.
+struct GpuPower {
+  explicit GpuPower(std::size_t intervals) : in_collectives(intervals) { parts.fill(Series(intervals)); }
+
+  Series& operator[](PowerPart part) { return parts[static_cast<std::size_t>(part)]; }
+
+  std::array<Series, kPowerParts> parts;
+  Series in_collectives;
+};
+
+struct Span {
+  Picoseconds start = 0;
+  Picoseconds end = 0;
+};
+
+// Calls `visit` with each part of [start, end) and whether it lies in one of the spans, which ascend by their starts.
+// `next`: the first span that may end after `start`.
+template <typename Visit>
+void divide(Picoseconds start, Picoseconds end, std::span<const Span> spans, std::size_t& next, const Visit& visit) {
+  while (start < end) {
+    while (next < spans.size() && spans[next].end <= start) ++next;
+    const bool inside = next < spans.size() && spans[next].start <= start;
+    Picoseconds until = end;
+    if (next < spans.size()) until = std::min(end, inside ? spans[next].end : spans[next].start);
+    visit(start, until, inside);
+    start = until;
+  }
+}
+
+// Sorts spans and joins those that overlap.
+std::vector<Span> joined(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+  std::vector<Span> out;
+  for (const Span& span : spans) {
+    if (span.end <= span.start) continue;
+    if (!out.empty() && span.start <= out.back().end) {
+      out.back().end = std::max(out.back().end, span.end);
+    } else {
+      out.push_back(span);
+    }
+  }
+  return out;
+}
+
+// Adds the power of one rank. `blocked_w`: power of its share of a GPU while it waits.
+void add_rank(const PowerInputs& in, const PowerGrid& grid, std::span<const TaskId> tasks, double blocked_w,
+              GpuPower& out) {
+  std::vector<Span> busy;
+  std::vector<Span> collectives;
+  const auto part_of = [](TaskKind kind) {
+    if (kind == TaskKind::optimizer) return PowerPart::optimizer;
+    return kind == TaskKind::collective ? PowerPart::collectives : PowerPart::passes;
+  };
+  for (const TaskId task : tasks) {
+    const Span span{in.timeline.start[task], in.timeline.end[task]};
+    const TaskClass& of = in.program.class_of(task);
+    const PowerPart part = part_of(of.kind);
+    grid.add_energy(out[part], span.start, span.end, of.energy_j);
+    if (in.program.streams[in.program.stream[task]].kind == StreamKind::compute) {
+      grid.add(out[part], span.start, span.end, blocked_w);
+      busy.push_back(span);
+    } else if (of.kind == TaskKind::collective) {
+      collectives.push_back(span);
+    }
+  }
+  collectives = joined(std::move(collectives));
+  std::size_t next = 0;
+  const auto wait = [&](Picoseconds start, Picoseconds end, bool in_collective) {
+    grid.add(out[in_collective ? PowerPart::collectives : PowerPart::waiting], start, end, blocked_w);
+    if (in_collective) grid.add(out.in_collectives, start, end, 1);
+  };
+  Picoseconds free_from = 0;
+  for (const Span& span : busy) {
+    divide(free_from, span.start, collectives, next, wait);
+    free_from = span.end;
+  }
+  divide(free_from, grid.iteration(), collectives, next, wait);
+}
+
+// GPUs that one GPU of the program stands for: its ranks in the program, and the GPUs, by the cluster's numbers.
+struct GpuClass {
+  std::vector<std::uint32_t> ranks;
+  double count = 0;
+};
+
+// Returns the GPUs of a program; each of its ranks is on one of them. If ranks share GPUs, all of them are explicit.
+std::vector<GpuClass> gpu_classes(const PowerInputs& in) {
+  std::vector<GpuClass> out;
+  std::map<int, std::size_t> of_gpu;
+  const bool shared = in.job.cluster.shares_gpus();
+  for (std::uint32_t rank = 0; rank < in.program.ranks.size(); ++rank) {
+    const ProgramRank& of = in.program.ranks[rank];
+    if (!shared) {
+      out.push_back({{rank}, static_cast<double>(of.multiplicity)});
+      continue;
+    }
+    const int gpu = in.job.cluster.place_of(static_cast<int>(of.rank)).gpu;
+    const auto [known, is_new] = of_gpu.try_emplace(gpu, out.size());
+    if (is_new) out.push_back({{}, static_cast<double>(of.multiplicity)});
+    out[known->second].ranks.push_back(rank);
+  }
+  return out;
+}
+
+const NodeHardware& hardware_of(const PowerInputs& in, const GpuClass& gpu) {
+  return in.plans[in.program.ranks[gpu.ranks.front()].plan].costs.hardware->hardware;
+}
+
+double time_constant_of(const NodeSpec& node) {
+  return node.supply_time_constant_s ? node.supply_time_constant_s->value : 0;
+}
+
+Series sum_of(const std::array<Series, kPowerParts>& parts) {
+  Series out(parts.front().size());
+  for (const Series& part : parts) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
+  }
+  return out;
+}
+
+// Returns the power of one GPU: of its tasks, held to its limit, smoothed by its node's supply.
+GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRanks& tasks, const GpuClass& gpu) {
+  const NodeHardware& hardware = hardware_of(in, gpu);
+  GpuPower out(grid.intervals());
+  for (const std::uint32_t rank : gpu.ranks) {
+    add_rank(in, grid, tasks.of(rank), hardware.gpu.blocked_w.value / hardware.spec.ranks_per_gpu, out);
+  }
+  // Power that is drawn later than its work is that of passes.
+  const Series asked = sum_of(out.parts);
+  Series held = asked;
+  const double window = std::max(1.0, std::ceil(kLimitWindow_s / grid.interval_s()));
+  hold_to_limit(held, hardware.gpu.limit_w(), static_cast<std::size_t>(window));
+  for (std::size_t i = 0; i < held.size(); ++i) out[PowerPart::passes][i] += held[i] - asked[i];
+  const double time_constant_s = time_constant_of(hardware.spec);
+  for (Series& part : out.parts) smooth(part, grid.interval_s(), time_constant_s);
+  return out;
+}
+
+void add_times(Series& sum, const Series& series, double times) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * series[i];
+}
+
+// Returns the power of all GPUs together, with what each program's GPU adds handed to `visit`.
+template <typename Visit>
+Series all_gpus(const PowerInputs& in, const PowerGrid& grid, const Visit& visit) {
+  const TasksOfRanks tasks(in.program);
+  Series out(grid.intervals());
+  for (const GpuClass& gpu : gpu_classes(in)) {
+    GpuPower power = power_of(in, grid, tasks, gpu);
+    Series sum = sum_of(power.parts);
+    add_times(out, sum, gpu.count);
+    visit(gpu, power, std::move(sum));
+  }
+  return out;
+}
+
+PowerInputs inputs_of(const Simulation& simulation) {
+  return {simulation.job, simulation.plans, simulation.program, simulation.timeline};
+}
+
+// Numbers series by their content.
+class KnownSeries {
+ public:
+  // Returns the number of the series, a new one if no equal series is known.
+  std::size_t number_of(Series series) {
+    const std::size_t hash = hash_of(series);
+    for (auto [known, end] = by_hash_.equal_range(hash); known != end; ++known) {
+      if (all_[known->second] == series) return known->second;
+    }
+    by_hash_.emplace(hash, all_.size());
+    all_.push_back(std::move(series));
+    return all_.size() - 1;
+  }
+  const std::vector<Series>& all() const { return all_; }
+
+ private:
+  static std::size_t hash_of(const Series& series) {
+    std::size_t out = series.size();
+    for (const double value : series) out = out * 1099511628211U + std::hash<double>()(value);
+    return out;
+  }
+
+  std::vector<Series> all_;
+  std::unordered_multimap<std::size_t, std::size_t> by_hash_;
+};
+
+[[noreturn]] void fail_large(const PowerGrid& grid) {
+  fail_input({"--power-resolution", 0, 0},
+             fmt::format("{} intervals of an iteration, each with the power of every GPU, node and rack that differs "
+                         "from the others, are more than {} million numbers",
+                         grid.intervals(), kMostPowerNumbers / 1'000'000),
+             "ask for a coarser resolution, or leave out --unfolded");
+}
+
+// Series of the GPUs of a cluster, by the GPU's number there.
+struct SeriesOfGpus {
+  std::vector<std::size_t> series;  // index into KnownSeries
+  std::vector<int> rank;            // a rank on each GPU
+};
+
+// Units of one kind: GPUs, nodes or racks. `members`: for each unit the numbers of its GPUs' series, and of its nodes'
+// groups.
+class UnitList {
+ public:
+  void add(int unit, std::size_t series) { ++members_[unit][series]; }
+
+  // Returns the units that differ, ordered by the first of each. `own(unit)`: what a unit draws besides its GPUs.
+  template <typename Own>
+  std::vector<PowerUnit> units(const std::vector<Series>& series, const PowerGrid& grid, std::size_t& numbers,
+                               const Own& own) const {
+    std::map<std::pair<std::map<std::size_t, int>, double>, std::size_t> known;
+    std::vector<PowerUnit> out;
+    for (const auto& [unit, gpus] : members_) {
+      const double own_w = own(unit);
+      const auto [place, is_new] = known.try_emplace({gpus, own_w}, out.size());
+      if (is_new) {
+        numbers += grid.intervals();
+        if (numbers > kMostPowerNumbers) fail_large(grid);
+        out.push_back({unit, 0, Series(grid.intervals(), own_w)});
+        for (const auto& [gpu, count] : gpus) add_times(out.back().watts, series[gpu], count);
+      }
+      ++out[place->second].count;
+    }
+    return out;
+  }
+
+ private:
+  std::map<int, std::map<std::size_t, int>> members_;  // by unit: number of GPUs with each series
+};
+
+// Adds GPUs, nodes and racks. `gpus`: the series of each GPU of the cluster.
+void add_units(const Cluster& cluster, const KnownSeries& series, const SeriesOfGpus& gpus, const PowerGrid& grid,
+               PowerWaveform& out) {
+  UnitList each;
+  UnitList nodes;
+  UnitList racks;
+  std::map<int, double> host_w;  // by node
+  std::map<int, std::set<int>> nodes_of_rack;
+  for (std::size_t gpu = 0; gpu < gpus.series.size(); ++gpu) {
+    const DevicePlace place = cluster.place_of(gpus.rank[gpu]);
+    each.add(static_cast<int>(gpu), gpus.series[gpu]);
+    nodes.add(place.node, gpus.series[gpu]);
+    racks.add(place.domain, gpus.series[gpu]);
+    host_w[place.node] = cluster.group_of(gpus.rank[gpu]).hardware.spec.host_power_w.value;
+    nodes_of_rack[place.domain].insert(place.node);
+  }
+  std::size_t numbers = (kPowerParts + 4) * grid.intervals();
+  out.gpus = each.units(series.all(), grid, numbers, [](int) { return 0.0; });
+  out.nodes = nodes.units(series.all(), grid, numbers, [&](int node) { return host_w.at(node); });
+  const bool has_racks =
+      std::any_of(nodes_of_rack.begin(), nodes_of_rack.end(), [](const auto& rack) { return rack.second.size() > 1; });
+  if (!has_racks) return;
+  out.racks = racks.units(series.all(), grid, numbers, [&](int rack) {
+    double watts = 0;
+    for (const int node : nodes_of_rack.at(rack)) watts += host_w.at(node);
+    return watts;
+  });
+}
+
+// Names the node types whose supply is not smoothed because nothing is known of it.
+std::vector<std::string> notes_on_supplies(const Cluster& cluster) {
+  std::vector<std::string> unknown;
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::string& name = group.hardware.spec.name;
+    if (group.hardware.spec.supply_time_constant_s) continue;
+    if (std::find(unknown.begin(), unknown.end(), name) == unknown.end()) unknown.push_back(name);
+  }
+  if (unknown.empty()) return {};
+  return {
+      fmt::format("no time constant of the supply of {} is known (supply_time_constant_s of a node's file): power "
+                  "is not smoothed, so ramps are as steep as tasks begin and end",
+                  fmt::join(unknown, ", "))};
+}
+
+Series filled_in(const Series& gpus_w, const Series& collectives_w, const Series& in_collectives, double gpus) {
+  const auto mean = [](const Series& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  };
+  const double others = gpus - mean(in_collectives);
+  const double each_w = others > 0 ? (mean(gpus_w) - mean(collectives_w)) / others : 0;
+  Series out = gpus_w;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] += in_collectives[i] * each_w - collectives_w[i];
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(PowerPart part) {
+  constexpr std::string_view names[] = {"passes", "optimizer", "collectives", "waiting"};
+  static_assert(std::size(names) == kPowerParts);
+  return names[static_cast<std::size_t>(part)];
+}
+
+PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bool units) {
+  require_whole(simulation, "power over time");
+  const Cluster& cluster = simulation.job.cluster;
+  const PowerGrid grid(simulation.timeline.makespan, interval_s, kMostPowerNumbers);
+  PowerWaveform out;
+  out.iteration_s = grid.iteration_s();
+  out.interval_s = grid.interval_s();
+  out.parts_w.fill(Series(grid.intervals()));
+  out.gpus_in_collectives.resize(grid.intervals());
+  KnownSeries series;
+  SeriesOfGpus gpus;
+  gpus.series.resize(static_cast<std::size_t>(cluster.physical_gpus()));
+  gpus.rank.resize(gpus.series.size());
+  out.gpus_w = all_gpus(inputs_of(simulation), grid, [&](const GpuClass& gpu, const GpuPower& power, Series sum) {
+    for (std::size_t part = 0; part < kPowerParts; ++part) add_times(out.parts_w[part], power.parts[part], gpu.count);
+    add_times(out.gpus_in_collectives, power.in_collectives, gpu.count);
+    if (!units) return;
+    const std::size_t number = series.number_of(std::move(sum));
+    if (series.all().size() * grid.intervals() > kMostPowerNumbers) fail_large(grid);
+    for (const std::uint32_t of : gpu.ranks) {
+      for (const int rank :
+           ranks_of(simulation.program, simulation.job, simulation.plans, simulation.program.ranks[of])) {
+        const auto place = static_cast<std::size_t>(cluster.place_of(rank).gpu);
+        gpus.series[place] = number;
+        gpus.rank[place] = rank;
+      }
+    }
+  });
+  out.hosts_w.assign(grid.intervals(), cluster.host_power_w());
+  out.network_w = cluster.facility().network_power_w;
+  out.machine_w = out.gpus_w;
+  for (std::size_t i = 0; i < grid.intervals(); ++i) out.machine_w[i] += out.hosts_w[i] + out.network_w;
+  if (units) add_units(cluster, series, gpus, grid, out);
+  out.notes = notes_on_supplies(cluster);
+  return out;
+}
+
+PowerProfile power_profile(const Simulation& simulation) {
+  require_whole(simulation, "power over time");
+  constexpr double kFine_s = 1e-3;  // a twentieth of half the period of the highest line
+  constexpr std::size_t kStrongest = 10;
+  const Picoseconds iteration = simulation.timeline.makespan;
+  PowerProfile out;
+  // Transforms are fast for powers of two.
+  std::size_t intervals = 4;
+  while (intervals < 2 * PowerGrid::kMostIntervals &&
+         to_seconds(iteration) / static_cast<double>(intervals) > kFine_s) {
+    intervals *= 2;
+  }
+  const PowerGrid fine(iteration, to_seconds(iteration) / static_cast<double>(intervals), intervals);
+  const PowerInputs in = inputs_of(simulation);
+  out.lines =
+      power_spectrum(all_gpus(in, fine, [](const GpuClass&, const GpuPower&, const Series&) {}), to_seconds(iteration));
+  out.strongest = strongest(out.lines, kStrongest);
+  const PowerGrid grid(iteration, kPowerFigureInterval_s);
+  Series collectives(grid.intervals());
+  Series in_collectives(grid.intervals());
+  const Series all = all_gpus(in, grid, [&](const GpuClass& gpu, GpuPower& power, const Series&) {
+    add_times(collectives, power[PowerPart::collectives], gpu.count);
+    add_times(in_collectives, power.in_collectives, gpu.count);
+  });
+  const auto gpus = static_cast<double>(simulation.job.cluster.physical_gpus());
+  out.swing_without_collectives_w =
+      figures_of_power(filled_in(all, collectives, in_collectives, gpus), grid.interval_s()).swing_w;
+  return out;
+}
+
+PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                           const Timeline& timeline) {
+  const PowerGrid grid(timeline.makespan, kPowerFigureInterval_s);
+  const Series gpus_w =
+      all_gpus({job, plans, program, timeline}, grid, [](const GpuClass&, const GpuPower&, const Series&) {});
+  return figures_of_power(gpus_w, grid.interval_s());
+}
+
+PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s) {
+  PowerFigures out;
+  const auto [least, most] = std::minmax_element(gpus_w.begin(), gpus_w.end());
+  out.peak_w = *most;
+  out.swing_w = *most - *least;
+  for (std::size_t i = 0; i < gpus_w.size(); ++i) {
+    const double change = std::abs(gpus_w[(i + 1) % gpus_w.size()] - gpus_w[i]);
+    out.max_ramp_w_per_s = std::max(out.max_ramp_w_per_s, change / interval_s);
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "simulation/iteration.hpp"
+#include "simulation/power_spectrum.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Work under way on a GPU, by which its power over time is divided.
+enum class PowerPart : std::uint8_t {
+  passes,       // forward and backward passes, with the collectives inside them that are no tasks of their own
+  optimizer,    // optimizer steps
+  collectives,  // waiting while a collective of the GPU is under way, and what collectives themselves draw
+  waiting       // any other waiting
+};
+inline constexpr std::size_t kPowerParts = 4;
+std::string_view name_of(PowerPart part);
+
+// GPUs, nodes or racks that draw the same power at all times.
+struct PowerUnit {
+  int first = 0;              // number of the first of them in the cluster
+  int count = 0;              // number of them
+  std::vector<double> watts;  // power of each, by interval
+};
+
+// Mean power over equal intervals of an iteration that repeats. Each task's energy is spread evenly over the task:
+// passes, or kernels and collectives if the program has them as tasks. Whatever the interval, the means of all GPUs
+// times its length add up to the iteration's energy (1e-9), and folded programs have the waveform of unfolded ones.
+//
+// A GPU's limit holds for its mean over kLimitWindow_s, or over one interval if that is longer (hold_to_limit). The
+// power of a node whose supply has a time constant (NodeSpec::supply_time_constant_s) is smoothed by it.
+struct PowerWaveform {
+  double iteration_s = 0;
+  double interval_s = 0;
+  std::vector<double> gpus_w;                            // all GPUs together
+  std::array<std::vector<double>, kPowerParts> parts_w;  // by PowerPart; they sum to gpus_w
+  std::vector<double> hosts_w;                           // all nodes without their GPUs
+  double network_w = 0;                                  // switches and cables (cluster.network_power_w)
+  std::vector<double> machine_w;                         // GPUs, hosts and network
+  std::vector<double> gpus_in_collectives;               // mean number of GPUs that wait while a collective runs
+  std::vector<PowerUnit> gpus;
+  std::vector<PowerUnit> nodes;  // with their hosts
+  std::vector<PowerUnit> racks;  // nodes that share one scale-up link between them; empty: there are none
+  std::vector<std::string> notes;
+
+  std::size_t intervals() const { return gpus_w.size(); }
+};
+
+// Shortest mean that a power controller is taken to hold to its limit: the sensor of the A100 and the H100 sees a
+// quarter of each 100 ms (arXiv 2312.02741). Windows of the controllers themselves are not published.
+inline constexpr double kLimitWindow_s = 0.025;
+
+// Most numbers that a waveform may have in all its series: some 100 MB as text.
+inline constexpr std::size_t kMostPowerNumbers = 10'000'000;
+
+// Returns the waveform of an iteration that was executed whole (require_whole). Error(input) if it would have more
+// than kMostPowerNumbers numbers; the hint names --power-resolution.
+// `units`: false leaves GPUs, nodes and racks out.
+PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bool units = true);
+
+// Properties of the power of all GPUs together that no interval of a waveform decides.
+struct PowerProfile {
+  std::vector<PowerLine> lines;  // all lines of the band, by ascending frequency
+  std::vector<PowerLine> strongest;
+  // The swing (PowerFigures::swing_w) if GPUs drew the mean power of the others while they wait in collectives: the
+  // rest of the swing is what synchronous collectives contribute.
+  double swing_without_collectives_w = 0;
+};
+PowerProfile power_profile(const Simulation& simulation);
+
+// Returns the figures of a program's power. `timeline`: of the program.
+PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                           const Timeline& timeline);
+// Returns the figures of means of the power of all GPUs, over intervals of this length.
+PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s);
+
+}  // namespace mirfak
