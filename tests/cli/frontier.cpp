@@ -92,6 +92,36 @@ TEST_CASE("files: corners as a table, a page that needs nothing else") {
   CHECK(page.find("\"kind\":\"frontier\"") != std::string::npos);
 }
 
+TEST_CASE("clocks of parts, and ways to run passes: what each kind of choice saves") {
+  const std::vector<std::string> job = {"frontier", "scenarios/gpt3-13b-gpipe-a100.yaml",
+                                        "--set",    "training.global_batch=64",
+                                        "--set",    "training.framework=kareus",
+                                        "--set",    "strategy.micro_batch=2",
+                                        "--format", "json"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = job;
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const Finished parts = with({"--unit", "part", "--switch-time", "0"});
+  REQUIRE(parts.status == 0);
+  const nlohmann::json steps = nlohmann::json::parse(parts.out)["steps"];
+  REQUIRE(steps.size() == 4);  // passes, changes in 1 and 10 ms, and in no time
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    CHECK(steps[i]["energy_j"].get<double>() <= steps[0]["energy_j"].get<double>() * (1 + 1e-9));
+  }
+  CHECK(steps[3]["saving"].get<double>() >= steps[1]["saving"].get<double>() - 1e-9);
+  CHECK(steps[1]["saving"].get<double>() >= steps[2]["saving"].get<double>() - 1e-9);
+  const Finished joint = with({"--joint", "--communication-sms", "4"});
+  REQUIRE(joint.status == 0);
+  CHECK(nlohmann::json::parse(joint.out)["steps"].size() == 4);
+  CHECK(with({"--switch-time", "1ms"}).status == 2);  // of whole passes
+  CHECK(with({"--unit", "part", "--switch-time", "1"}).status == 2);
+  CHECK(with({"--unit", "kernel"}).status == 2);
+  CHECK(with({"--communication-sms", "4"}).status == 2);
+  CHECK(with({"--joint", "--communication-sms", "0"}).status == 2);
+}
+
 TEST_CASE("a scenario has a frontier too") {
   const Finished finished =
       run({"frontier", "scenarios/gpt3-13b-gpipe-a100.yaml", "--set", "training.global_batch=64", "--format", "json"});

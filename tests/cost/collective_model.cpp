@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace collective_model_test {
@@ -135,6 +136,32 @@ TEST_CASE("in-switch reduction sends each byte once") {
   CHECK(eight.seconds == doctest::Approx(20e-6 + 18.75e-3 + 30e-6 / 1.001).epsilon(1e-12));
   CHECK(price(c, CollectiveKind::all_reduce, 1e9, range(4)).algorithm == "ring");
   CHECK(price(c, CollectiveKind::all_gather, 1e9, range(8)).algorithm == "ring");
+}
+
+TEST_CASE("with few channels, a rank sends no faster than they do") {
+  const Cluster nodes = cluster(2);
+  CollectiveModel model(nodes.groups().front().hardware, nodes.fabric());
+  const std::vector<int> ranks = {0, 1, 2, 3};
+  const CommunicationGroup group = communication_group(nodes, ranks);
+  constexpr double kBytes = 64e6;
+  const CommunicationCost free = model.price(CollectiveKind::all_reduce, kBytes, group);
+  REQUIRE(free.multiprocessors > 1);
+  double last = std::numeric_limits<double>::infinity();
+  for (int channels = 1; channels <= free.multiprocessors; ++channels) {
+    model.set_max_channels(channels);
+    const CommunicationCost limited = model.price(CollectiveKind::all_reduce, kBytes, group);
+    CHECK(limited.multiprocessors == channels);
+    CHECK(limited.bytes_sent == free.bytes_sent);
+    CHECK(limited.seconds <= last);
+    CHECK(limited.seconds >= free.seconds);
+    last = limited.seconds;
+  }
+  CHECK(last == free.seconds);
+  // One channel of a Hopper carries 36.7 GB/s, and each of four ranks sends 1.5 times the buffer.
+  model.set_max_channels(1);
+  CHECK(model.price(CollectiveKind::all_reduce, kBytes, group).transfer_s == doctest::Approx(1.5 * 64e6 / 36.7e9));
+  model.set_max_channels(free.multiprocessors + 1);
+  CHECK(model.price(CollectiveKind::all_reduce, kBytes, group).seconds == free.seconds);
 }
 
 TEST_CASE("all-to-all: the link carries a rank's share to its domain, its port the rest") {

@@ -105,6 +105,16 @@ bool divides_tensors(const Strategy& strategy) {
                                             [](const StageShape& stage) { return stage.tensor > 1; });
 }
 
+void each_way_to_run_parts(const StrategySpace& space, Strategy strategy, const Visit& visit) {
+  for (const int nanobatches : space.nanobatches) {
+    for (const int multiprocessors : space.communication_sms) {
+      strategy.nanobatches = nanobatches;
+      strategy.communication_sms = multiprocessors;
+      visit(strategy);
+    }
+  }
+}
+
 void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const Visit& visit) {
   for (const int micro_batch : space.micro_batch) {
     for (const bool sequence_parallel : space.sequence_parallel) {
@@ -117,7 +127,7 @@ void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const
           strategy.sequence_parallel = sequence_parallel;
           strategy.overlap_tensor = overlap_tensor;
           strategy.recompute = recompute;
-          visit(strategy);
+          each_way_to_run_parts(space, strategy, visit);
         }
       }
     }
@@ -563,13 +573,15 @@ std::string text_of(const Strategy& s) {
   return fmt::format(
       "tensor {} context {} pipeline {} chunks {} data {} expert {} expert_tensor {} micro_batch {} group {} schedule "
       "{} "
-      "sequence {} recompute {} of {} method {} zero {} group {} overlap {}{}{} offload {} split [{}] shares [{}] "
+      "sequence {} recompute {} of {} method {} zero {} group {} overlap {}{}{} parts {} channels {} offload {} split "
+      "[{}] shares [{}] "
       "stages [{}]",
       s.tensor, s.context, s.pipeline, s.virtual_pipeline, s.data, s.expert, s.expert_tensor, s.micro_batch,
       s.microbatch_group, static_cast<int>(s.schedule), s.sequence_parallel, static_cast<int>(s.recompute),
       s.recompute_layers, static_cast<int>(s.recompute_method), s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
-      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", s.offload_optimizer,
-      fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "), shapes_of(s));
+      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", s.nanobatches,
+      s.communication_sms, s.offload_optimizer, fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "),
+      shapes_of(s));
 }
 
 }  // namespace mirfak::test

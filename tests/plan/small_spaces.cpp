@@ -134,6 +134,26 @@ SmallSpace uneven_ends() {
   return out;
 }
 
+SmallSpace parts_of_microbatches() {
+  SmallSpace out{"dense model on two nodes: microbatches whole or in two parts, collectives with few channels",
+                 small_job(small_model(8, 1024, false), small_cluster("hgx-h100", 2, 6 * kGB), "kareus", 32),
+                 smallest_space()};
+  out.space.tensor = {1, 2, 4};
+  out.space.context = {1, 2};
+  out.space.pipeline = {1, 2};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.micro_batch = {1, 2, 4};
+  out.space.sequence_parallel = {true, false};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.recompute_layers = {0, 1};
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
+  out.space.nanobatches = {1, 2};
+  out.space.communication_sms = {0, 2};
+  return out;
+}
+
 SmallSpace long_context() {
   SmallSpace out{"grouped queries on four nodes: context parallelism, sequence parallelism, GPipe",
                  small_job(small_model(4, 1024, false), small_cluster("hgx-h100", 4, 2.8 * kGB), "megatron-core", 32),
@@ -314,6 +334,7 @@ std::vector<SmallSpace> small_spaces() {
           bridged(),
           zero_bubble(),
           uneven_ends(),
+          parts_of_microbatches(),
           long_context(),
           offloaded(),
           grouped(),

@@ -171,6 +171,23 @@ TEST_CASE("each broken rule names the key to change") {
     s.model.kv_heads = 4;
     CHECK(s.broken().empty());
   }
+  SUBCASE("microbatches in two parts") {
+    s.strategy.nanobatches = 2;
+    CHECK(s.broken() == "strategy.nanobatches");  // the framework runs them whole
+    s.framework.parallelism.nanobatches = true;
+    s.strategy.micro_batch = 2;
+    CHECK(s.broken().empty());
+    s.strategy.micro_batch = 1;
+    CHECK(s.broken() == "strategy.nanobatches");
+    s.strategy.micro_batch = 2;
+    s.strategy.schedule = schedule_named("zb-h1");
+    CHECK(s.broken() == "strategy.nanobatches");
+    s.strategy.schedule = kDefaultSchedule;
+    s.strategy.sequence_parallel = s.strategy.overlap_tensor = true;
+    CHECK(s.broken() == "strategy.nanobatches");
+    s.strategy.overlap_tensor = false;
+    CHECK(s.broken().empty());
+  }
   SUBCASE("MLP") {
     s.model.ffn = 8190;
     CHECK(s.broken() == "strategy.tensor");

@@ -134,6 +134,7 @@ struct ParallelismHabits {
   bool context = true;
   bool expert = true;
   bool replicates_heads = true;
+  bool nanobatches = false;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;

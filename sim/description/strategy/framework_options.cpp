@@ -302,6 +302,9 @@ FrameworkOptionGroup parallelism() {
               truth("replicates_heads",
                     "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
                     at<group, &Habits::replicates_heads>),
+              truth("nanobatches",
+                    "a layer runs two halves of a microbatch at once: one computes while the other communicates",
+                    at<group, &Habits::nanobatches>),
           }};
 }
 

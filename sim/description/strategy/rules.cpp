@@ -214,6 +214,42 @@ Broken overlap_needs_sequence(const RuleInput& in) {
                    "set strategy.sequence_parallel: true or leave overlap_tensor out"};
 }
 
+// Checks that two halves of a microbatch can run beside each other.
+Broken halves_run_beside(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.nanobatches == 1) return std::nullopt;
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"strategy.nanobatches", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.parallelism.nanobatches) {
+    return broken(fmt::format("{} runs each microbatch whole", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says parallelism: nanobatches");
+  }
+  if (s.team() == 1) {
+    return broken("one rank alone runs a microbatch, so nothing is exchanged that could run beside the other half",
+                  "leave it out, or raise strategy.tensor or strategy.context");
+  }
+  if (s.micro_batch % s.nanobatches != 0) {
+    return broken(fmt::format("a microbatch of {} cannot be divided into {} parts", s.micro_batch, s.nanobatches),
+                  "choose an even strategy.micro_batch");
+  }
+  if (schedule_of(s.schedule).splits || schedule_of(s.schedule).pairs) {
+    return broken(
+        fmt::format("passes of {} are themselves split, or run beside each other", schedule_of(s.schedule).name),
+        "choose a schedule of whole passes, such as 1f1b");
+  }
+  if (s.overlap_tensor || s.overlap_expert) {
+    return broken(
+        "communication runs beside the other half, and cannot run beside pieces of a product, or another "
+        "microbatch, too",
+        "leave out strategy.overlap_tensor and strategy.overlap_expert");
+  }
+  if (!s.stages.empty()) {
+    return broken("stages of their own shape run microbatches whole", "leave it out, or leave strategy.stages out");
+  }
+  return std::nullopt;
+}
+
 Broken recomputed_layers(const RuleInput& in) {
   if (in.strategy.recompute_layers == 0 || in.strategy.recompute != Recompute::none) return std::nullopt;
   return Violation{"strategy.recompute_layers",
@@ -570,6 +606,10 @@ constexpr std::array kRules = {
          positions_suffice},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
+    Rule{"halves-run-beside",
+         "Microbatches run as two halves only where the framework has that, ranks exchange data inside passes, and the "
+         "halves are equal.",
+         halves_run_beside},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
     Rule{"recomputed-groups",
          "Groups of layers are recomputed in full, where the framework does and parameters are whole.",

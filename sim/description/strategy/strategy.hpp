@@ -122,6 +122,10 @@ struct Strategy {
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
   // Sequence parallelism: products of a layer run in pieces, overlapped with their collectives.
   bool overlap_tensor = false;
+  // Parts of each microbatch that a layer runs at once: while tensor or context ranks exchange data of one part, the
+  // layer computes the other (NanoFlow, arXiv 2408.12757; Kareus, arXiv 2601.17654). 1: microbatches stay whole.
+  int nanobatches = 1;
+  int communication_sms = 0;  // most multiprocessors that a collective takes; 0: as many as its library chooses
   // True: an even split counts the embedding, or the head, as a layer, so that the very first chunk, or the very last,
   // has one layer fewer (Megatron Core's options of these names).
   bool account_for_embedding_in_pipeline_split = false;
@@ -177,6 +181,7 @@ namespace strategy_limits {
 inline constexpr int kRanks = 1 << 20;
 inline constexpr int kLayers = 10'000;
 inline constexpr int kBatch = 1 << 30;
+inline constexpr int kChannels = 64;  // most channels of a communicator (NVIDIA/nccl v2.28.9, MAXCHANNELS)
 }  // namespace strategy_limits
 
 }  // namespace mirfak

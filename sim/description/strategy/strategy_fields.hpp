@@ -110,6 +110,14 @@ inline constexpr std::tuple kStrategyFields = {
                  "context")
         .not_in_blocks(),
     field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces at the same time as their collectives"),
+    field("nanobatches", &Strategy::nanobatches,
+          "parts of a microbatch, of which one computes while the other communicates")
+        .between(1, 2)
+        .only_if([](const Strategy& s) { return s.nanobatches > 1; }),
+    field("communication_sms", &Strategy::communication_sms, "most multiprocessors that a collective takes")
+        .between(1, strategy_limits::kChannels)
+        .or_else("what the library of collectives chooses")
+        .only_if([](const Strategy& s) { return s.communication_sms > 0; }),
     field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced during backward passes")
         .not_in_blocks(),
     field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered during forward passes")

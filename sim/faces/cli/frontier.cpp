@@ -1,6 +1,8 @@
 #include "energy/frontier.hpp"
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "base/text.hpp"
+#include "capture/captured_scenario.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
@@ -45,6 +47,10 @@ struct FrontierOptions {
   std::string plan;
   std::string out;
   std::string report;
+  std::string unit;
+  std::string switch_time;
+  bool joint = false;
+  std::vector<int> communication_sms;
 };
 
 CommandSyntax syntax_for(FrontierOptions& options) {
@@ -71,6 +77,14 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("straggler", po::value(&options.stragglers)->value_name("X"),
       "also plan for another pipeline that takes X times as long; may be repeated; default: the slowdown by "
       "cluster.perturbations");
+  add("unit", po::value(&options.unit)->default_value("pass")->value_name("pass|part"),
+      "what has a clock of its own: a pass, or its parts between collectives");
+  add("switch-time", po::value(&options.switch_time)->value_name("TIME"),
+      "time of a change of clock inside a pass, such as 0 or 1ms; default 10ms");
+  add("joint", po::bool_switch(&options.joint),
+      "choose for each pass also whether its microbatch runs as two parts, and the multiprocessors of its collectives");
+  add("communication-sms", po::value(&options.communication_sms)->value_name("N"),
+      "multiprocessors of --joint, beside what the library chooses; may be repeated; default 2, 4, 8 and 16");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "plan", options.plan, "FILE.json", "write the clock of every pass");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.csv", "write the corners of the frontier");
@@ -150,7 +164,45 @@ ClockedSubject profiled(const FrontierOptions& options) {
   return out;
 }
 
-ClockedSubject simulated(const FrontierOptions& options) {
+// Returns the seconds of --switch-time.
+double switch_time_of(const std::string& text) {
+  constexpr double kLongest = 10;
+  const std::optional<double> seconds = seconds_in(text);
+  if (seconds && *seconds >= 0 && *seconds <= kLongest) return *seconds;
+  fail_input({}, fmt::format("--switch-time: expected a time up to {:g} s, found {}", kLongest, excerpt(text)),
+             "such as 0, 500us, 1ms or 0.01s");
+}
+
+FrontierUnits units_of(const FrontierOptions& options) {
+  constexpr double kUsualChange = 10e-3;  // README.md of energy/ says why
+  FrontierUnits out;
+  out.parts = choice("--unit", options.unit, std::vector<std::string>{"pass", "part"}) == 1;
+  out.joint = options.joint;
+  if (!out.parts && !out.joint && !options.switch_time.empty()) {
+    fail_input({}, "--switch-time is of clocks inside passes", "add --unit part or --joint");
+  }
+  out.change_s = options.switch_time.empty() ? kUsualChange : switch_time_of(options.switch_time);
+  if (!out.joint && !options.communication_sms.empty()) {
+    fail_input({}, "--communication-sms belongs to --joint",
+               "--set strategy.communication_sms=N holds for all passes of the job");
+  }
+  for (const int multiprocessors : options.communication_sms) {
+    if (multiprocessors >= 1 && multiprocessors <= strategy_limits::kChannels) continue;
+    fail_input({}, fmt::format("--communication-sms: expected a number from 1 to {}, found {}",
+                               strategy_limits::kChannels, multiprocessors));
+  }
+  out.communication_sms = options.communication_sms;
+  if (out.joint && out.communication_sms.empty()) out.communication_sms = {2, 4, 8, 16};
+  return out;
+}
+
+// The subject of a frontier, and the scenario that it is of; none for a capture.
+struct Simulated {
+  ClockedSubject subject;
+  std::optional<Scenario> scenario;
+};
+
+Simulated simulated(const FrontierOptions& options, const FrontierUnits& units) {
   const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
@@ -158,7 +210,17 @@ ClockedSubject simulated(const FrontierOptions& options) {
   }
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
-  return clocked_subject(document, sources, options.stragglers);
+  if (names_capture(document)) {
+    if (units.parts || units.joint) {
+      Mapping{Node(document)}.require("capture").fail(
+          "--unit part and --joint are of scenarios: a captured pass has one clock",
+          "leave them out, or describe the job in a scenario");
+    }
+    return {clocked_subject(document, sources, options.stragglers), {}};
+  }
+  Scenario scenario = parse_scenario(document, sources);
+  ClockedSubject subject = clocked_subject(scenario, sources, options.stragglers, units);
+  return {std::move(subject), std::move(scenario)};
 }
 
 }  // namespace
@@ -174,9 +236,16 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   const OutputFormat format = format_or_csv_choice(options.format);
   check_numbers(options);
 
-  const ClockedSubject subject = has_profile ? profiled(options) : simulated(options);
+  const FrontierUnits units = units_of(options);
+  if (has_profile && (units.parts || units.joint)) {
+    fail_input({}, "--unit part and --joint belong to a scenario: a profile does not say what passes consist of");
+  }
+  std::optional<Simulated> of_scenario;
+  if (!has_profile) of_scenario = simulated(options, units);
+  const ClockedSubject subject = has_profile ? profiled(options) : std::move(of_scenario->subject);
   const Frontier found = frontier(subject.clocked, subject.stragglers);
-  const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
+  FrontierReport report{subject.title, subject.clocked, found, subject.notes};
+  if (of_scenario && of_scenario->scenario) report.steps = frontier_steps(*of_scenario->scenario, units, found);
   if (!options.plan.empty()) write_text_file(options.plan, printed_json(clock_plan_json(report)));
   if (!options.out.empty()) write_text_file(options.out, frontier_csv(found));
   if (!options.report.empty()) {

@@ -2,6 +2,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/written_number.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +22,8 @@
 namespace mirfak {
 
 namespace {
+
+constexpr std::string_view kTime = "time_s";  // a key whose numbers are seconds
 
 // Returns "usage: ...". If the line is too long for a screen, its last word has a line of its own.
 std::string usage_text(const CommandSyntax& syntax) {
@@ -291,6 +295,15 @@ std::size_t choice(std::string_view option, const std::string& value, std::span<
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   fail_input({}, fmt::format("{}: expected {}, found '{}'", option, join_or(names), excerpt(value)),
              did_you_mean(value, names, ""));
+}
+
+std::optional<double> seconds_in(std::string_view text) {
+  const std::optional<double> plain = number_of(text);
+  return plain ? plain : written_number(text, kTime);
+}
+
+std::string hint_on_times() {
+  return fmt::format("seconds, or a number with one of the units {}", units_of_written_number(kTime));
 }
 
 OutputFormat format_choice(const std::string& value) {

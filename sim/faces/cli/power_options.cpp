@@ -1,14 +1,11 @@
 #include "cli/power_options.hpp"
 
 #include "base/error.hpp"
-#include "base/units.hpp"
 #include "trace/power_file.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace mirfak {
@@ -16,19 +13,6 @@ namespace mirfak {
 namespace {
 
 namespace po = boost::program_options;
-
-// Returns the seconds of a text such as "10ms", "0.5s", "1min" or "1h"; nothing for any other text.
-std::optional<double> seconds_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !(number > 0)) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit == "ms") return number / 1000;
-  if (unit == "s") return number;
-  if (unit == "min") return 60 * number;
-  if (unit == "h") return kSecondsPerHour * number;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -47,11 +31,11 @@ double PowerOptions::checked_resolution_s() const {
     fail_input({}, "--power-resolution needs --power", "name a file, such as --power power.csv");
   }
   power_format_of(file);
-  const std::optional<double> seconds = seconds_of(resolution.empty() ? usual_ : resolution);
-  if (seconds && *seconds >= *seconds_of(shortest_) && *seconds <= *seconds_of(longest_)) return *seconds;
+  const std::optional<double> seconds = seconds_in(resolution.empty() ? usual_ : resolution);
+  if (seconds && *seconds >= *seconds_in(shortest_) && *seconds <= *seconds_in(longest_)) return *seconds;
   fail_input(
       {}, fmt::format("--power-resolution: expected a time from {} to {}, found {}", shortest_, longest_, resolution),
-      fmt::format("write it with its unit, such as {}", usual_));
+      hint_on_times());
 }
 
 }  // namespace mirfak

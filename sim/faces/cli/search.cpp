@@ -6,14 +6,12 @@
 #include "base/staged_file.hpp"
 #include "base/text.hpp"
 #include "base/visible_text.hpp"
-#include "base/written_number.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/emit_options.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "import/number_words.hpp"
 #include "launch/runnable_search.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
@@ -139,12 +137,10 @@ void check_planner(const SearchOptions& options) {
 
 // Returns the seconds of --time-limit: a number, or one with a unit; 0: no limit.
 double time_limit_of(const SearchOptions& options) {
-  constexpr std::string_view key = "time_limit_s";
-  std::optional<double> seconds = number_of(options.time_limit);
-  if (!seconds) seconds = written_number(options.time_limit, key);
+  const std::optional<double> seconds = seconds_in(options.time_limit);
   if (seconds && *seconds >= 0) return *seconds;
   fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", excerpt(options.time_limit)),
-             fmt::format("seconds, or a number with one of the units {}", units_of_written_number(key)));
+             hint_on_times());
 }
 
 void check(const SearchOptions& options, OutputFormat format) {

@@ -107,6 +107,8 @@ class Explainer {
   void add_block(Section& out, const StagePlan& plan, BlockId id);
   Table step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
                    std::span<const BodyStep> charged);
+  void add_parts(Section& out, const StagePlan& plan, BlockId id, const RowBodies& row,
+                 const std::vector<std::span<const BlockStep>>& lists);
   std::vector<Cell> step_row(const StagePlan& plan, BlockId id, const BlockStep& step, const BodyStep& charged);
   Section communication_section();
   // Return the job as the stage of a plan sees it, and the stage's blocks.
@@ -194,6 +196,14 @@ void Explainer::add_block(Section& out, const StagePlan& plan, BlockId id) {
                         format_seconds(to_seconds(folded.kernels)), format_seconds(to_seconds(folded.host)),
                         100 * clocked(plan, id).clock_share()));
   };
+  if (block.part) {
+    out.add("\n  both parts of a microbatch, inside of a row of layers, in the order of their beginnings:");
+    add_title("forward", bodies.folded_forward);
+    add_parts(out, plan, id, bodies.forward_row, {block.part->forward});
+    add_title(block.recompute.empty() ? "backward" : "recomputation and backward", bodies.folded_backward);
+    add_parts(out, plan, id, bodies.backward_row, {block.part->recompute, block.part->backward});
+    return;
+  }
   const std::span<const BodyStep> backward(bodies.backward.steps);
   add_title("forward", bodies.folded_forward);
   out.add(step_table(plan, id, block.forward, bodies.forward.steps));
@@ -212,11 +222,30 @@ Table Explainer::step_table(const StagePlan& plan, BlockId id, const std::vector
   return table;
 }
 
+// Adds the table of a body of both parts of a microbatch. `lists`: the steps of one part, list after list.
+void Explainer::add_parts(Section& out, const StagePlan& plan, BlockId id, const RowBodies& row,
+                          const std::vector<std::span<const BlockStep>>& lists) {
+  std::vector<const BlockStep*> steps;
+  for (const std::span<const BlockStep> list : lists) {
+    for (const BlockStep& step : list) steps.push_back(&step);
+  }
+  Table table("kernel or collective | >time | >FLOP | >bytes | by | numbers", 4);
+  const PairedBody& body = row.placed({true, true}).steps;
+  for (std::size_t i = 0; i < body.origins.size(); ++i) {
+    std::vector<Cell> cells =
+        step_row(plan, id, *steps[static_cast<std::size_t>(body.origins[i].step)], body.body.steps[i]);
+    cells.front() = body.body.steps[i].name;
+    table.add(std::move(cells));
+  }
+  out.add(std::move(table));
+}
+
 // Returns the row of a step. In addition to the kernel itself, a pass is charged with its waiting for a host that
 // issues nothing ahead, and with the time that an overlapped collective takes away.
 std::vector<Cell> Explainer::step_row(const StagePlan& plan, BlockId id, const BlockStep& step,
                                       const BodyStep& charged) {
-  const PartitionedBlock& block = blocks_of(plan).of(id);
+  const PartitionedBlock& whole = blocks_of(plan).of(id);
+  const PartitionedBlock& block = whole.part ? *whole.part : whole;
   const double seconds = to_seconds(charged.device);
   if (step.kind == BlockStep::Kind::kernel) {
     const KernelModel kernels = clocked(plan, id);

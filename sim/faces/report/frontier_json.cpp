@@ -38,13 +38,26 @@ Json plan_summary(const StragglerPlan& plan, double blocked_w) {
   return out;
 }
 
+double megahertz(double clock_hz) { return std::round(clock_hz / kHertz) / kThousandths; }
+
+void add_way(Json& pass, const PassWay& way) {
+  pass["nanobatches"] = way.nanobatches;
+  if (way.communication_sms > 0) pass["communication_sms"] = way.communication_sms;
+  if (way.clocks.size() < 2) return;
+  Json& clocks = pass["clocks"] = Json::array();
+  for (const PassWay::Run& run : way.clocks) {
+    clocks.push_back({{"parts", run.parts}, {"frequency_mhz", megahertz(run.clock_hz)}});
+  }
+}
+
 Json pass_json(const ClockedProgram& clocked, const ClockChoice& choice, const Timeline& timeline, TaskId task) {
   const TaskClass& of = clocked.program.class_of(task);
   Json pass = Json::object();
   pass["pass"] = of.name;
   pass["chunk"] = of.chunk;
   pass["microbatch"] = clocked.program.microbatch[task];
-  pass["frequency_mhz"] = std::round(choice.clock_hz / kHertz) / kThousandths;
+  pass["frequency_mhz"] = megahertz(choice.clock_hz);
+  if (choice.way) add_way(pass, *choice.way);
   pass["start_s"] = to_seconds(timeline.start[task]);
   pass["duration_s"] = to_seconds(choice.duration);
   return pass;
@@ -79,6 +92,16 @@ nlohmann::ordered_json frontier_json(const FrontierReport& report, double wall_t
   Json& points = out["points"] = Json::array();
   for (const FrontierPoint& point : frontier.points) {
     points.push_back({{"iteration_time_s", point.iteration_time_s}, {"energy_j", point.energy_j}});
+  }
+  if (!report.steps.empty()) {
+    Json& steps = out["steps"] = Json::array();
+    for (const FrontierStep& step : report.steps) {
+      steps.push_back({{"choices", step.choices},
+                       {"t_min_s", step.t_min_s},
+                       {"t_min_energy_j", step.t_min_energy_j},
+                       {"energy_j", step.energy_j},
+                       {"saving", step.saving}});
+    }
   }
   out["notes"] = report.notes;
   out["wall_time_s"] = wall_time_s;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "energy/frontier.hpp"
+#include "report/frontier_subject.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -15,6 +16,7 @@ struct FrontierReport {
   const ClockedProgram& clocked;
   const Frontier& frontier;
   std::vector<std::string> notes;
+  std::vector<FrontierStep> steps = {};  // what each kind of choice saves
 };
 
 // Returns "0.2 % too late" for clocks that miss the deadline of the plan, "" for clocks that keep the deadline.

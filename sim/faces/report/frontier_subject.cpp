@@ -1,13 +1,16 @@
 #include "report/frontier_subject.hpp"
 
+#include "base/units.hpp"
 #include "capture/captured_clocks.hpp"
 #include "energy/job_stragglers.hpp"
 #include "energy/scenario_clocks.hpp"
 #include "network/node_topology.hpp"
 #include "scenario/idle_keys.hpp"
+#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -18,14 +21,84 @@ std::string counted_text(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
 }
 
+namespace {
+
+// Returns the choices for a job; `notes` gets a sentence on each that the job cannot have.
+ClockUnits clock_units(const Job& job, const FrontierUnits& units, std::vector<std::string>* notes) {
+  ClockUnits out;
+  if (units.parts || units.joint) out.change = to_picoseconds(units.change_s);
+  if (!units.joint) return out;
+  std::vector<int> nanobatches = {1, 2};
+  Job halved = job;
+  halved.strategy.nanobatches = 2;
+  const auto violation = first_violation(
+      {job.model, job.training, job.framework, halved.strategy, static_cast<int>(job.strategy.ranks())});
+  if (violation) {
+    nanobatches.pop_back();
+    if (notes != nullptr) notes->push_back("microbatches run whole: " + violation->message);
+  }
+  std::vector<int> multiprocessors = units.communication_sms;
+  multiprocessors.push_back(0);
+  for (const int parts : nanobatches) {
+    for (const int limit : multiprocessors) {
+      if (parts == job.strategy.nanobatches && limit == job.strategy.communication_sms) continue;
+      out.ways.push_back({parts, limit});
+    }
+  }
+  return out;
+}
+
+FrontierStep step_of(std::string choices, const Frontier& found) {
+  const StragglerPlan& plan = found.plans.front();
+  return {std::move(choices), found.t_min_s, found.points.front().energy_j,
+          plan.energy_until_deadline_j(plan.executed, found.blocked_w), found.intrinsic_saving()};
+}
+
+}  // namespace
+
+std::vector<FrontierStep> frontier_steps(const Scenario& scenario, const FrontierUnits& units, const Frontier& asked) {
+  if (!units.parts && !units.joint) return {};
+  const Job job = job_stragglers(scenario.job).even;
+  std::vector<FrontierStep> out;
+  const auto add = [&](std::string choices, const FrontierUnits& fewer) {
+    out.push_back(step_of(std::move(choices), frontier(clocked_program(job, clock_units(job, fewer, nullptr)))));
+  };
+  add("one clock a pass", {});
+  const auto parts_with = [&](double change_s) {
+    FrontierUnits parts;
+    parts.parts = true;
+    parts.change_s = change_s;
+    return parts;
+  };
+  const auto words = [](double change_s) {
+    return fmt::format("a clock for each part, changed in {}", change_s > 0 ? format_seconds(change_s) : "no time");
+  };
+  if (units.joint) {
+    add(words(units.change_s), parts_with(units.change_s));
+    FrontierUnits halves = units;
+    halves.communication_sms.clear();
+    add("and microbatches whole or in two parts", halves);
+    out.push_back(step_of("and multiprocessors of collectives", asked));
+    return out;
+  }
+  constexpr std::array kChanges = {0.0, 1e-3, 10e-3};
+  for (const double change_s : kChanges) {
+    if (change_s != units.change_s) add(words(change_s), parts_with(change_s));
+  }
+  out.push_back(step_of(words(units.change_s), asked));
+  return out;
+}
+
 ClockedSubject clocked_subject(const Scenario& scenario, const ScenarioSources& sources,
-                               std::span<const double> stragglers) {
+                               std::span<const double> stragglers, const FrontierUnits& units) {
   ClockedSubject out;
   out.title = fmt::format("{}: {}, {}", scenario.name, counted_text(scenario.job.strategy.ranks(), "GPU"),
                           counted_text(scenario.job.strategy.pipeline, "stage"));
   JobStragglers perturbed = job_stragglers(scenario.job);
-  out.clocked = clocked_program(perturbed.even);
+  std::vector<std::string> unlike;
+  out.clocked = clocked_program(perturbed.even, clock_units(perturbed.even, units, &unlike));
   out.notes = notes_on_choices(out.clocked);
+  out.notes.insert(out.notes.end(), unlike.begin(), unlike.end());
   for (std::string& note : topology_notes(scenario.job.cluster)) out.notes.push_back(std::move(note));
   out.stragglers.assign(stragglers.begin(), stragglers.end());
   if (stragglers.empty()) {

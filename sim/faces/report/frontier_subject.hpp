@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "capture/captured_scenario.hpp"
 #include "energy/clocked_program.hpp"
+#include "energy/frontier.hpp"
 #include "scenario/scenario.hpp"
 
 #include <cstdint>
@@ -20,10 +21,31 @@ struct ClockedSubject {
   std::vector<std::string> notes;
 };
 
+// Choices for each pass besides one clock.
+struct FrontierUnits {
+  bool parts = false;   // parts of passes have clocks of their own
+  bool joint = false;   // so do parts of passes; passes may run as two parts of a microbatch, and with few channels
+  double change_s = 0;  // time of a change of clock inside a pass
+  std::vector<int> communication_sms = {};  // joint: multiprocessors of collectives to choose from
+};
+
+// A frontier of fewer choices than were asked for, or of another time of a change, for comparison.
+struct FrontierStep {
+  std::string choices;  // "one clock a pass", "+ clocks of parts"
+  double t_min_s = 0;
+  double t_min_energy_j = 0;
+  double energy_j = 0;  // until the highest clocks would be done
+  double saving = 0;    // of the energy at the highest clocks
+};
+
+// Returns the steps from one clock a pass to what was asked for, with the frontier that was asked for as the last step;
+// with parts alone, also other times of a change. Empty if one clock a pass was asked for.
+std::vector<FrontierStep> frontier_steps(const Scenario& scenario, const FrontierUnits& units, const Frontier& asked);
+
 // Returns the subject of a scenario's job. `stragglers`: factors by which other pipelines take longer; empty: the
 // factors that cluster.perturbations cause in the iteration. Errors as of clocked_program().
 ClockedSubject clocked_subject(const Scenario& scenario, const ScenarioSources& sources,
-                               std::span<const double> stragglers);
+                               std::span<const double> stragglers, const FrontierUnits& units = {});
 
 // Returns the subject of a captured program. Errors as of captured_clocks().
 ClockedSubject clocked_subject(const CapturedScenario& scenario, const CaptureSources& sources,

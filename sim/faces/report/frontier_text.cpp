@@ -62,6 +62,18 @@ std::string plan_text(const StragglerPlan& plan, double blocked_w) {
   return out + table.text() + '\n';
 }
 
+std::string steps_text(const FrontierReport& report) {
+  if (report.steps.empty()) return {};
+  const StragglerPlan& plan = report.frontier.plans.front();
+  Table table(fmt::format("what may be chosen | >shortest | >energy then | >energy in {} | >saved",
+                          format_seconds(to_seconds(plan.deadline))));
+  for (const FrontierStep& step : report.steps) {
+    table.add({step.choices, in_seconds(step.t_min_s), in_joules(step.t_min_energy_j), in_joules(step.energy_j),
+               in_percent(step.saving)});
+  }
+  return table.text() + '\n';
+}
+
 }  // namespace
 
 std::string lateness_text(const StragglerPlan& plan, const ExecutedClocks& executed) {
@@ -81,6 +93,7 @@ std::string frontier_text(const FrontierReport& report) {
                                    frontier.points.size() == 1 ? "" : "s");
   out += plot_text(frontier);
   for (const StragglerPlan& plan : frontier.plans) out += plan_text(plan, frontier.blocked_w);
+  out += steps_text(report);
   out += "energy: of all ranks until the iteration is over for all, waiting included; as executed\n";
   for (const std::string& note : report.notes) out += "note: " + note + '\n';
   return out;

@@ -66,6 +66,22 @@ FlowPattern flows_of(CollectiveKind kind, Algorithm algorithm) {
   }
 }
 
+// Returns how often a rank's memory is read or written for a byte that the rank sends, and receives: NCCL's ring steps
+// (recvReduceSend, recvCopySend; src/device/prims_simple.h) read the buffer that a neighbour filled, read or write the
+// rank's own data, and are written to by that neighbour. A send reads its data and is copied out of the buffer as well.
+// A switch that reduces reads each byte once, or writes it once.
+double accesses_per_byte(CollectiveKind kind, Algorithm algorithm) {
+  if (kind == CollectiveKind::all_to_all) return 4;
+  switch (algorithm) {
+    case Algorithm::in_switch:
+    case Algorithm::in_switch_tree:
+    case Algorithm::in_network:
+      return 1;
+    default:
+      return 3;
+  }
+}
+
 double steps_of_ring(CollectiveKind kind, double ranks) {
   return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
@@ -243,6 +259,14 @@ double CollectiveModel::settling_s(const Case& c) const {
   return c.levels * network.settling_s.value * c.bytes / (c.bytes + network.settling_bytes.value);
 }
 
+void CollectiveModel::limit_channels(const NcclChoice& chosen, const CommunicationGroup& group,
+                                     CommunicationCost& cost) const {
+  if (max_channels_ == 0 || max_channels_ >= chosen.channels) return;
+  cost.multiprocessors = max_channels_;
+  const double rate = max_channels_ * channel_bytes_per_s(nccl_group(group));
+  cost.transfer_s = std::max(cost.transfer_s, cost.bytes_sent / rate);
+}
+
 CollectiveModel::Parts CollectiveModel::ring(const Case& c, Protocol protocol) const {
   const auto p = static_cast<std::size_t>(protocol);
   const ProtocolTime& time = c.link->times[p];
@@ -398,8 +422,10 @@ CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double
   parts.transfer_s += settling_s(c);
   cost.latency_s = parts.latency_s;
   cost.transfer_s = parts.transfer_s;
-  cost.seconds = parts.latency_s + parts.transfer_s;
   cost.bytes_sent = bytes * traffic_factor(kind, c.ranks);
+  cost.memory_bytes = cost.bytes_sent * accesses_per_byte(kind, chosen.algorithm);
+  limit_channels(chosen, group, cost);
+  cost.seconds = cost.latency_s + cost.transfer_s;
   if (cost.transfer_s > 0) cost.bytes_per_s = cost.bytes_sent / cost.transfer_s;
   if (cost.seconds > 0) cost.network_bytes_per_s = parts.domain_bytes / c.per_domain / cost.seconds;
   cost.on_network = c.domains > 1;

@@ -43,6 +43,7 @@ struct CommunicationCost {
   std::string_view algorithm;      // "ring", "tree", "in-switch", ..., "exchange", "send"
   std::string_view protocol;       // "LL", "LL128", "Simple"; empty for sends and exchanges
   int multiprocessors = 0;  // multiprocessors of each GPU that kernels cannot use meanwhile: one for each channel
+  double memory_bytes = 0;  // bytes that a rank's memory reads and writes for the communication
   bool on_network = false;  // the communication crosses scale-up domains
   FlowPattern flows = FlowPattern::none;  // pattern of the messages that cross scale-up domains
 };
@@ -85,6 +86,11 @@ class CollectiveModel {
   double link_share(const CommunicationGroup& group) const;
 
   NcclChoice choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
+
+  // Limits the channels of every collective (NCCL_MAX_CTAS, maxCTAs of a communicator). With fewer channels than NCCL
+  // takes by itself, a rank sends no faster than these channels do (channel_bytes_per_s). NCCL's choice of algorithm
+  // and protocol stays, as it does not depend on this limit. 0: no limit.
+  void set_max_channels(int channels) { max_channels_ = channels; }
   double time_factor() const { return time_factor_; }  // the node type's correction: a factor on all times
 
  private:
@@ -141,6 +147,7 @@ class CollectiveModel {
   Parts pat(const Case& c) const;
   Parts exchange(const Case& c) const;
   double settling_s(const Case& c) const;
+  void limit_channels(const NcclChoice& chosen, const CommunicationGroup& group, CommunicationCost& cost) const;
   double hop_s(Protocol protocol) const;
 
   const NodeHardware* hardware_;
@@ -149,6 +156,7 @@ class CollectiveModel {
   std::optional<InsideLink> over_pcie_;  // for nodes with GPUs that no other link joins
   NcclVersion version_;
   double time_factor_ = 1;
+  int max_channels_ = 0;
 };
 
 }  // namespace mirfak

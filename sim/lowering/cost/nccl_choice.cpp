@@ -212,6 +212,12 @@ std::string_view name_of(Protocol protocol) {
   return names[static_cast<std::size_t>(protocol)];
 }
 
+double channel_bytes_per_s(const NcclGroup& group) {
+  constexpr double kBytesPerGb = 1e9;
+  const auto scale = static_cast<std::size_t>(std::clamp(group.domains, 1, 3) - 1);
+  return kRingLl128PerChannel[static_cast<std::size_t>(group.generation)][scale] * kBytesPerGb;
+}
+
 NcclChoice nccl_choice(CollectiveKind kind, double bytes, const NcclGroup& group) {
   if (kind == CollectiveKind::all_to_all) return {Algorithm::ring, Protocol::simple, 16};
   return Estimate(kind, bytes, group).smallest();

@@ -45,6 +45,11 @@ struct NcclChoice {
   int channels = 0;  // each channel takes one multiprocessor of every rank
 };
 
+// Returns the most bytes/s of bus bandwidth that one channel of a group carries: NCCL's own bound of a channel of LL128
+// in a ring (src/graph/tuning.cc, perChMaxRingLL128Bws), which is also what a channel of the other protocols and
+// algorithms is taken to carry.
+double channel_bytes_per_s(const NcclGroup& group);
+
 // Returns the algorithm and protocol that NCCL takes for a collective of `bytes` (see ReshardStep): the ones that
 // NCCL's own model of their time prefers (NVIDIA/nccl v2.28.9 and v2.29.2, src/graph/tuning.cc, ncclTopoTuneModel), on
 // the rings and trees that its search finds in such hardware (src/graph/search.cc). NCCL's model is not accurate, so

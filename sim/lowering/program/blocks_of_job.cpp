@@ -346,6 +346,7 @@ class BodyWriter {
     }
     const double multiprocessors = costs_.hardware->hardware.gpu.multiprocessors;
     out.held_share = cost.multiprocessors / multiprocessors;
+    out.memory_bytes = cost.memory_bytes;
     return out;
   }
 
@@ -388,13 +389,27 @@ class BlockSharder {
   PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
   PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
-    return divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow);
+    return with_part(divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow),
+                     [&](const BlockSharder& part) { return part.layer(layer, recompute); });
   }
   PartitionedBlock prediction(const JobLayer& last) const {
-    return divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow);
+    return with_part(
+        divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow),
+        [&](const BlockSharder& part) { return part.prediction(last); });
   }
 
  private:
+  // Adds the block of one part of a microbatch, where microbatches run in parts.
+  template <class Shard>
+  PartitionedBlock with_part(PartitionedBlock block, const Shard& shard) const {
+    if (job_.strategy.nanobatches == 1) return block;
+    Job part = job_;
+    part.strategy.micro_batch /= job_.strategy.nanobatches;
+    part.strategy.nanobatches = 1;
+    block.part = std::make_shared<const PartitionedBlock>(shard(BlockSharder(part)));
+    return block;
+  }
+
   PartitionedBlock end(OperatorGraph forward) const {
     keep_gathered(forward);
     return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {}, sums());
@@ -512,14 +527,16 @@ std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock
   return dropped_of_layer(job, layer.graph, job.strategy.recompute);
 }
 
-std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept) {
+std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept, const BlockBodies& bodies) {
   const std::vector<TensorId> dropped = dropped_tensors(
       kept.graph, job.strategy.recompute, job.strategy.recompute_modules, job.framework.recompute.stops_early);
   if (dropped.empty()) return {};
   const std::vector<OperatorId> again = plan_activations(kept.graph, dropped).recomputed;
+  const std::vector<BlockStep>& steps = kept.part ? kept.part->forward : kept.forward;
   std::vector<bool> out;
-  for (const BlockStep& step : kept.forward) {
-    out.push_back(std::find(again.begin(), again.end(), step.op) != again.end());
+  for (const int step : forward_origins(bodies)) {
+    const OperatorId op = steps[static_cast<std::size_t>(step)].op;
+    out.push_back(std::find(again.begin(), again.end(), op) != again.end());
   }
   return out;
 }
@@ -550,6 +567,8 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
       communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
+  communication.set_max_channels(job.strategy.communication_sms);
+  for (CollectiveModel& other : others) other.set_max_channels(job.strategy.communication_sms);
   const int first = placed_as(job, classes[static_cast<std::size_t>(own)]);
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job, ranks); };
   const auto in_passes = [&](const std::vector<int>& ranks) {
@@ -610,23 +629,58 @@ double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
   return flop;
 }
 
+namespace {
+
+Body forward_body(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
+  BodyWriter writer(job, block, costs);
+  writer.append(block.forward, false);
+  return writer.take();
+}
+
+Body backward_body(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
+  BodyWriter writer(job, block, costs);
+  writer.append(block.recompute, true);
+  writer.append(block.backward, false);
+  return writer.take();
+}
+
+// Folds a block inside of a row, with a time that no row of such blocks falls below: at the end of a row, what is
+// handed on may hide beside the last collective.
+FoldedBody fold_in_row(const RowBodies& row) {
+  FoldedBody out = row.placed({true, true}).folded;
+  const auto device = [&](bool takes, bool hands) { return row.placed({takes, hands}).folded.device; };
+  out.device = std::min({out.device, device(false, false), (device(false, true) + device(true, false)) / 2});
+  return out;
+}
+
+// Prices the passes of a block whose microbatch runs as two parts.
+void price_parts(const Job& job, const PartitionedBlock& part, const StageCosts& costs, BlockBodies& out) {
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
+  const double memory = gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value;
+  out.forward_row = row_bodies(forward_body(job, part, costs), memory);
+  out.backward_row = row_bodies(backward_body(job, part, costs), memory);
+  out.forward = out.forward_row.placed({true, true}).steps.body;
+  out.backward = out.backward_row.placed({true, true}).steps.body;
+}
+
+}  // namespace
+
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves) {
   BlockBodies out;
-  BodyWriter forward(job, block, costs);
-  forward.append(block.forward, false);
-  out.forward = forward.take();
-  BodyWriter backward(job, block, costs);
-  backward.append(block.recompute, true);
-  backward.append(block.backward, false);
-  out.backward = backward.take();
+  if (block.part) {
+    price_parts(job, *block.part, costs, out);
+  } else {
+    out.forward = forward_body(job, block, costs);
+    out.backward = backward_body(job, block, costs);
+  }
   BodyWriter update(job, block, costs);
   update.append(block.update, false);
   out.folded_update = fold(update.take());
   if (job.training.optimizer == Optimizer::muon) {
     out.orthogonalization = price_orthogonalization(block, costs.kernels);
   }
-  out.folded_forward = fold(out.forward);
-  out.folded_backward = fold(out.backward);
+  out.folded_forward = block.part ? fold_in_row(out.forward_row) : fold(out.forward);
+  out.folded_backward = block.part ? fold_in_row(out.backward_row) : fold(out.backward);
   const double missing = missing_flop(block, costs);
   out.model_flop = 3 * out.folded_forward.flop - missing;
   out.visible_flop = 3 * out.folded_forward.executed_flop - missing;
@@ -639,7 +693,24 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   return out;
 }
 
-const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
+const RowBodies& row_of(const BlockBodies& block, Pass::Kind kind) {
+  return is_forward(kind) ? block.forward_row : block.backward_row;
+}
+
+std::vector<int> forward_origins(const BlockBodies& block) {
+  std::vector<int> out;
+  if (block.forward_row.empty()) {
+    for (std::size_t i = 0; i < block.forward.steps.size(); ++i) out.push_back(static_cast<int>(i));
+    return out;
+  }
+  for (const PairedBody::Origin& origin : block.forward_row.placed({true, true}).steps.origins) {
+    out.push_back(origin.step);
+  }
+  return out;
+}
+
+const Body& body_of(const BlockBodies& block, Pass::Kind kind, RowPlace place) {
+  if (const RowBodies& row = row_of(block, kind); !row.empty()) return row.placed(place).steps.body;
   switch (kind) {
     case Pass::Kind::forward:
       return block.forward;
@@ -653,7 +724,8 @@ const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
   return block.backward;
 }
 
-const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind) {
+const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind, RowPlace place) {
+  if (const RowBodies& row = row_of(block, kind); !row.empty()) return row.placed(place).folded;
   switch (kind) {
     case Pass::Kind::forward:
       return block.folded_forward;

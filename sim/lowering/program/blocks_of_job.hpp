@@ -6,6 +6,7 @@
 #include "program/job.hpp"
 #include "program/job_layers.hpp"
 #include "program/orthogonalization.hpp"
+#include "program/part_bodies.hpp"
 #include "program/replica_classes.hpp"
 #include "program/split_backward.hpp"
 #include "schedule/schedule.hpp"
@@ -82,9 +83,11 @@ PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
 bool host_waits_before(const Job& job, const Operator& op);
 // The activations of a layer that are recomputed under the job's strategy.
 std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer);
+struct BlockBodies;
 // Marks the forward steps of `kept` that would run again if the layer were recomputed under the job's strategy; empty:
 // no steps.
-std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept);
+// The marks are those of the steps of `bodies.forward`, the block's bodies.
+std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept, const BlockBodies& bodies);
 
 // The kernel and communication models of the replicas of one class (program/replica_classes.hpp) on one stage.
 struct StageCosts {
@@ -130,14 +133,22 @@ struct BlockBodies {
   SplitBody split;
   FoldedBody folded_backward_input;
   FoldedBody folded_backward_weight;
+  // Where the block's microbatch runs as two parts: the bodies at all places of a row. `forward` and `backward` are
+  // then those inside of a row, which neither begin nor end it; no row of blocks takes less time than they do together.
+  RowBodies forward_row;
+  RowBodies backward_row;
   FoldedBody folded_update;             // once an iteration, after the optimizer step: narrow copies of parameters
   Orthogonalization orthogonalization;  // also once an iteration, where Muon steps
   double model_flop = 0;                // FLOPs of one microbatch, forward and backward by convention: no recomputation
   double visible_flop = 0;              // `model_flop` without the masked part of attention, where kernels skip it
   double settled_clock = 1;             // share of the full clock that the bodies are priced at, unless a clock is set
 };
-const Body& body_of(const BlockBodies& block, Pass::Kind kind);
-const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind);
+// `place`: counts where a microbatch runs as two parts.
+const Body& body_of(const BlockBodies& block, Pass::Kind kind, RowPlace place = {true, true});
+const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind, RowPlace place = {true, true});
+const RowBodies& row_of(const BlockBodies& block, Pass::Kind kind);
+// Returns the index of the step of PartitionedBlock::forward that each step of `forward` comes from.
+std::vector<int> forward_origins(const BlockBodies& block);
 // Prices the passes of a block. `halves`: prices the two halves of backward as well.
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves = false);
 

@@ -20,10 +20,11 @@ struct BodyStep {
   double flop = 0;
   double executed_flop = 0;  // as in KernelCost
   double bytes = 0;
-  double energy_j = 0;    // above the energy of waiting
-  double clocked_s = 0;   // as in KernelCost
-  double held_share = 0;  // share of the multiprocessors that a collective holds
-  double copied_s = 0;    // part of `device`, of a collective: kernels that copy the data it moves
+  double energy_j = 0;      // above the energy of waiting
+  double clocked_s = 0;     // as in KernelCost
+  double held_share = 0;    // share of the multiprocessors that a collective holds
+  double memory_bytes = 0;  // bytes that a collective reads from and writes to the memory
+  double copied_s = 0;      // part of `device`, of a collective: kernels that copy the data it moves
   double draw = 0;
   FlowPattern flows = FlowPattern::none;  // flows of a collective, as in TaskClass
   double network_bytes_per_s = 0;

@@ -11,6 +11,11 @@ namespace {
 
 // True if no pass has to be written step by step.
 bool all_one_task(const BlockBodies& bodies) {
+  for (const RowBodies* row : {&bodies.forward_row, &bodies.backward_row}) {
+    for (const PlacedBody& placed : row->at) {
+      if (!placed.folded.is_one_task()) return false;
+    }
+  }
   return bodies.folded_forward.is_one_task() && bodies.folded_backward.is_one_task() &&
          bodies.folded_backward_input.is_one_task() && bodies.folded_backward_weight.is_one_task();
 }
@@ -71,6 +76,9 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
     if (keep_ == Keep::folds && !blocks.pairs && all_one_task(bodies)) {
       bodies.forward = bodies.backward = {};
       bodies.split = {};
+      for (RowBodies* row : {&bodies.forward_row, &bodies.backward_row}) {
+        for (PlacedBody& placed : row->at) placed.steps = {};
+      }
     }
   }
   const std::lock_guard lock(mutex_);

@@ -24,12 +24,12 @@ namespace {
 class SlowedBlocks {
  public:
   SlowedBlocks(const StagePlan& plan, const ActivityFactors& factors)
-      : plan_(plan), factors_(factors), known_(kPassKinds * plan.bodies->size()) {}
+      : plan_(plan), factors_(factors), known_(kRowPlaces * kPassKinds * plan.bodies->size()) {}
 
-  const FoldedBody& of(BlockId block, Pass::Kind kind) {
-    std::optional<FoldedBody>& known =
-        known_[static_cast<std::size_t>(block) * kPassKinds + static_cast<std::size_t>(kind)];
-    if (!known) known = fold_times(body_of(plan_.bodies_of(block), kind), factors_);
+  const FoldedBody& of(BlockId block, Pass::Kind kind, RowPlace place) {
+    const std::size_t of_kind = static_cast<std::size_t>(block) * kPassKinds + static_cast<std::size_t>(kind);
+    std::optional<FoldedBody>& known = known_[of_kind * kRowPlaces + index_of(place)];
+    if (!known) known = fold_times(body_of(plan_.bodies_of(block), kind, place), factors_);
     return *known;
   }
 
@@ -46,12 +46,14 @@ std::vector<PassTaskTimes> FoldedPassTimes::of(std::uint32_t plan, const Activit
   const StagePlan& of_plan = plans_[plan];
   const Picoseconds pass_host = slowed(of_plan.pass_host, factors[static_cast<std::size_t>(Activity::host)]);
   SlowedBlocks blocks(of_plan, factors);
-  const auto fold_of = [&](BlockId block, Pass::Kind kind) -> const FoldedBody& { return blocks.of(block, kind); };
+  const auto fold_of = [&](BlockId block, Pass::Kind kind, RowPlace place) -> const FoldedBody& {
+    return blocks.of(block, kind, place);
+  };
   std::vector<PassTaskTimes> out;
   for (const std::size_t i : of_plan_[plan]) {
     const FoldedPass& pass = passes_.all[i];
     const ChunkPlan& chunk = of_plan.chunks[static_cast<std::size_t>(pass.chunk)];
-    FoldedBody folded = fold_blocks(chunk, pass.kind, pass.first, pass.last, pass_host, fold_of);
+    FoldedBody folded = fold_blocks(of_plan, chunk, pass.kind, pass.first, pass.last, pass_host, fold_of);
     if (!pass.around.steps.empty()) append(folded, fold_times(pass.around, factors));
     out.push_back(times_of(folded));
   }

@@ -22,13 +22,15 @@ struct Side {
   Picoseconds holds_from = 0;
   Picoseconds holds_until = 0;
   double share = 0;
+  double memory_bytes_per_s = 0;  // rate at which they read and write the memory
 
   bool ended() const { return next == body->steps.size(); }
 };
 
 class Merge {
  public:
-  Merge(const Body& forward, const Body& backward) {
+  Merge(const Body& forward, const Body& backward, double memory_bytes_per_s)
+      : memory_bytes_per_s_(memory_bytes_per_s) {
     sides_[0].body = &forward;
     sides_[1].body = &backward;
     for (Side& side : sides_) {
@@ -72,13 +74,14 @@ class Merge {
     const Picoseconds start = start_of(side);
     BodyStep step = side.body->steps[side.next];
     const bool kernel = step.stream == StreamKind::compute;
-    if (kernel) step.device += lost(sides_[1 - chosen], start, step.device);
+    if (kernel) step.device += lost(sides_[1 - chosen], start, step);
     for (int& before : step.after) before = side.placed[static_cast<std::size_t>(before)];
     const Picoseconds end = start + step.device;
     if (!kernel && step.held_share > 0) {
       side.holds_from = start;
       side.holds_until = end;
       side.share = step.held_share;
+      side.memory_bytes_per_s = step.device > 0 ? step.memory_bytes / to_seconds(step.device) : 0;
     }
     free_[static_cast<std::size_t>(step.stream)] = end;
     side.placed.push_back(static_cast<int>(out_.body.steps.size()));
@@ -87,12 +90,23 @@ class Merge {
     ends_.push_back(end);
   }
 
-  // Additional time of a kernel that begins during a collective of the other side.
-  static Picoseconds lost(const Side& other, Picoseconds start, Picoseconds lasts) {
-    if (other.share <= 0 || start < other.holds_from || start >= other.holds_until) return 0;
-    return to_picoseconds(lost_beside(to_seconds(other.holds_until - start), other.share, to_seconds(lasts)));
+  // Share of its speed that a kernel loses beside collectives: a kernel needs u of the memory's bandwidth, and they
+  // leave 1 - m of it.
+  double share_lost(const Side& other, const BodyStep& kernel) const {
+    if (memory_bytes_per_s_ <= 0 || kernel.device <= 0) return other.share;
+    const double needed = std::min(1.0, kernel.bytes / to_seconds(kernel.device) / memory_bytes_per_s_);
+    const double left = std::max(0.0, 1 - other.memory_bytes_per_s / memory_bytes_per_s_);
+    return needed > left ? std::max(other.share, 1 - left / needed) : other.share;
   }
 
+  // Additional time of a kernel that begins during a collective of the other side.
+  Picoseconds lost(const Side& other, Picoseconds start, const BodyStep& kernel) const {
+    if (other.share <= 0 || start < other.holds_from || start >= other.holds_until) return 0;
+    return to_picoseconds(
+        lost_beside(to_seconds(other.holds_until - start), share_lost(other, kernel), to_seconds(kernel.device)));
+  }
+
+  double memory_bytes_per_s_;
   std::array<Side, 2> sides_;
   std::array<Picoseconds, kStreamKinds> free_{};
   std::vector<Picoseconds> ends_;
@@ -101,6 +115,8 @@ class Merge {
 
 }  // namespace
 
-PairedBody pair_bodies(const Body& forward, const Body& backward) { return Merge(forward, backward).run(); }
+PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s) {
+  return Merge(forward, backward, memory_bytes_per_s).run();
+}
 
 }  // namespace mirfak

@@ -20,6 +20,8 @@ struct PairedBody {
   };
   std::vector<Origin> origins;
 };
-PairedBody pair_bodies(const Body& forward, const Body& backward);
+// `memory_bytes_per_s`: bandwidth of a memory that kernels share with collectives of the other body, too; 0: kernels
+// lose multiprocessors alone.
+PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s = 0);
 
 }  // namespace mirfak

@@ -21,11 +21,22 @@ void slow(BodyStep& step, const ActivityFactors& factors) {
   step.network_bytes_per_s /= at(factors, step.activity);
 }
 
+RowBodies slowed(RowBodies row, const ActivityFactors& factors) {
+  for (PlacedBody& placed : row.at) {
+    placed.steps.body = slowed(std::move(placed.steps.body), factors);
+    placed.folded = fold(placed.steps.body);
+  }
+  row.late = slowed(std::move(row.late), factors);
+  return row;
+}
+
 BlockBodies slowed(BlockBodies bodies, const ActivityFactors& factors) {
   if (bodies.forward.steps.empty() && bodies.folded_forward.device > 0)
     fail_internal("slowed plan: bodies without steps");
   bodies.forward = slowed(std::move(bodies.forward), factors);
   bodies.backward = slowed(std::move(bodies.backward), factors);
+  bodies.forward_row = slowed(std::move(bodies.forward_row), factors);
+  bodies.backward_row = slowed(std::move(bodies.backward_row), factors);
   bodies.split.inputs = slowed(std::move(bodies.split.inputs), factors);
   bodies.split.weights = slowed(std::move(bodies.split.weights), factors);
   bodies.folded_forward = fold(bodies.forward);

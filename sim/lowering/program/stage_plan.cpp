@@ -268,9 +268,17 @@ FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
 }
 
 FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
-  return fold_blocks(chunk, kind, first, last, pass_host, [&](BlockId block, Pass::Kind of) -> const FoldedBody& {
-    return folded_pass(bodies_of(block), of);
-  });
+  return fold_blocks(*this, chunk, kind, first, last, pass_host,
+                     [&](BlockId block, Pass::Kind of, RowPlace place) -> const FoldedBody& {
+                       return folded_pass(bodies_of(block), of, place);
+                     });
+}
+
+RowPlace place_in_row(const StagePlan& plan, const ChunkPlan& chunk, Pass::Kind kind, int first, int last, int index) {
+  const auto row = [&](int at) -> const RowBodies& { return row_of(plan.bodies_of(chunk.in_pass(at, kind)), kind); };
+  const RowBodies& own = row(index);
+  if (own.empty()) return {};
+  return {index > first && hands_on(row(index - 1), own), index + 1 < last && hands_on(own, row(index + 1))};
 }
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits) {

@@ -136,14 +136,20 @@ struct StagePlan : StageContents {
   FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
-// Folds the blocks [first, last) of a pass of a chunk; `fold_of(block, kind)` folds one. `pass_host`: the host's work
-// at the start of the pass.
+// The place of a block among the blocks [first, last) of a pass of a plan's chunk, which make up a pass or a part of a
+// pass.
+RowPlace place_in_row(const StagePlan& plan, const ChunkPlan& chunk, Pass::Kind kind, int first, int last, int index);
+
+// Folds the blocks [first, last) of a pass of a chunk; `fold_of(block, kind, place)` folds one. `pass_host`: the host's
+// work at the start of the pass.
 template <class FoldOf>
-FoldedBody fold_blocks(const ChunkPlan& chunk, Pass::Kind kind, int first, int last, Picoseconds pass_host,
-                       const FoldOf& fold_of) {
+FoldedBody fold_blocks(const StagePlan& plan, const ChunkPlan& chunk, Pass::Kind kind, int first, int last,
+                       Picoseconds pass_host, const FoldOf& fold_of) {
   FoldedBody out;
   if (first == 0) out.host = out.lead = pass_host;
-  for (int i = first; i < last; ++i) append(out, fold_of(chunk.in_pass(i, kind), kind));
+  for (int i = first; i < last; ++i) {
+    append(out, fold_of(chunk.in_pass(i, kind), kind, place_in_row(plan, chunk, kind, first, last, i)));
+  }
   return out;
 }
 

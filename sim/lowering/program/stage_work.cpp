@@ -175,17 +175,25 @@ void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first
   if (options_.whole_passes() && work.folded.is_one_task()) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
-    work.bodies.push_back(&steps_of(blocks.in_pass(i, kind), kind, chunk));
+    const RowPlace place = place_in_row(plan_, blocks, kind, first, last, i);
+    work.bodies.push_back(&steps_of(blocks.in_pass(i, kind), kind, chunk, place));
   }
 }
 
-const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind, int chunk) {
-  const PassWork::Steps*& known = steps_by_block_[{block, kind, options_.operators ? -1 : chunk}];
+const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind, int chunk, RowPlace place) {
+  const PassWork::Steps*& known = steps_by_block_[{block, kind, options_.operators ? -1 : chunk, index_of(place)}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
-  const PartitionedBlock& of = blocks_.of(block);
-  const Origins origins{{PassOf{kind, chunk}, PassOf{}}, steps_of(of, steps_in(of, kind)), {}};
-  return *(known = &describe_steps(body_of(bodies, kind), origins));
+  const PartitionedBlock& of = blocks_.of(block).part ? *blocks_.of(block).part : blocks_.of(block);
+  const std::vector<StepOf> steps = steps_of(of, steps_in(of, kind));
+  Origins origins{{PassOf{kind, chunk}, PassOf{}}, steps, {}};
+  if (const RowBodies& row = row_of(bodies, kind); !row.empty()) {
+    origins.steps.clear();
+    for (const PairedBody::Origin& origin : row.placed(place).steps.origins) {
+      origins.steps.push_back(steps[static_cast<std::size_t>(origin.step)]);
+    }
+  }
+  return *(known = &describe_steps(body_of(bodies, kind, place), origins));
 }
 
 std::vector<StageWork::StepOf> StageWork::steps_of(const PartitionedBlock& block,

@@ -71,7 +71,7 @@ class StageWork {
   ClassId add_class(TaskClass of);
   PassWork describe(const FoldedBody& folded, TaskClass device);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
-  const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind, int chunk);
+  const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind, int chunk, RowPlace place);
   std::vector<PartWork> split(int chunk, Pass::Kind kind);
   // Grouping of the ranks that the collectives of some blocks of a pass keep in step.
   GroupingId meeting(int chunk, Pass::Kind kind, int first, int last);
@@ -107,11 +107,11 @@ class StageWork {
   const StagePlan& plan_;
   const ActivityFactors* factors_;  // factors in the passes of the plan; null: none
   LoweringOptions options_;
-  std::list<PassWork::Steps> steps_;                      // std::list: addresses are stable
-  std::list<Body> paired_;                                // bodies of two passes
-  std::list<Body> copies_;                                // kernels around the collectives of parts
-  std::list<Body> condensed_;                             // bodies whose consecutive kernels are one step
-  using BlockKey = std::tuple<BlockId, Pass::Kind, int>;  // with the chunk, where the chunk matters
+  std::list<PassWork::Steps> steps_;                                   // std::list: addresses are stable
+  std::list<Body> paired_;                                             // bodies of two passes
+  std::list<Body> copies_;                                             // kernels around the collectives of parts
+  std::list<Body> condensed_;                                          // bodies whose consecutive kernels are one step
+  using BlockKey = std::tuple<BlockId, Pass::Kind, int, std::size_t>;  // the chunk, where it matters; place in a row
   std::map<BlockKey, const PassWork::Steps*> steps_by_block_;
   std::map<std::pair<BlockId, Pass::Kind>, MeshAxisSet> axes_by_block_;  // axes of a block's collectives
   // Indexed by kind of pass, then by chunk.

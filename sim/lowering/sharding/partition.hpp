@@ -5,6 +5,7 @@
 #include "sharding/axis_rules.hpp"
 #include "sharding/sharding_plan.hpp"
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -67,6 +68,9 @@ struct PartitionedBlock {
   double parameter_bytes = 0;       // on one device, in the storage format of the parameters
   double parameter_copy_bytes = 0;  // on one device, copies in other formats
   double residual_bytes = 0;        // the block's output (or input) on one device, which pipeline stages exchange
+  // The block for one of the equal parts of a microbatch that run at once (Strategy::nanobatches): passes consist of
+  // the steps of these parts. Null: passes consist of the steps above.
+  std::shared_ptr<const PartitionedBlock> part;
 };
 
 // Shards `graph` (forward and gradient operators) over `mesh` by `rules`, as GSPMD (arXiv 2105.04663) does:

@@ -61,6 +61,8 @@ class Neighbours {
     }
     each(space_.sequence_parallel, &Strategy::sequence_parallel);
     each(space_.overlap_tensor, &Strategy::overlap_tensor);
+    each(space_.nanobatches, &Strategy::nanobatches);
+    each(space_.communication_sms, &Strategy::communication_sms);
     for (const Recompute recompute : space_.recompute) {
       Strategy other = from_;
       other.recompute = recompute;

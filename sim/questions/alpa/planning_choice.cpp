@@ -31,6 +31,8 @@ Strategy common_strategy(const StrategySpace& space) {
   out.tensor = out.context = out.pipeline = out.virtual_pipeline = out.data = out.expert = 1;
   out.schedule = kDefaultSchedule;
   out.overlap_tensor = space.overlap_tensor.front();
+  out.nanobatches = space.nanobatches.front();
+  out.communication_sms = space.communication_sms.front();
   out.recompute_method = space.recompute_method.front();
   out.sequence_parallel = has(space.sequence_parallel, true);
   out.overlap_grad_reduce = space.overlap_grad_reduce.front();

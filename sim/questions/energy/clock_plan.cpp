@@ -77,12 +77,12 @@ std::vector<Picoseconds> latest_ends_of(const ClockedProgram& clocked, const Clo
 
 Program with_clocks(const ClockedProgram& clocked, const ClockAssignment& clocks) {
   Program program = clocked.program;
-  std::map<std::pair<ClassId, double>, ClassId> classes;
+  std::map<std::tuple<ClassId, double, const PassWay*>, ClassId> classes;
   for (TaskId task = 0; task < program.size(); ++task) {
     if (!clocked.is_clocked(task)) continue;
     const ClockChoice& choice = clocks[task];
     program.duration[task] = choice.duration;
-    const auto [known, is_new] = classes.try_emplace({program.task_class[task], choice.clock_hz}, 0);
+    const auto [known, is_new] = classes.try_emplace({program.task_class[task], choice.clock_hz, choice.way.get()}, 0);
     if (is_new) {
       TaskClass at_clock = program.classes[program.task_class[task]];
       at_clock.name += fmt::format(" at {:.0f} MHz", choice.clock_hz / kMegahertz);

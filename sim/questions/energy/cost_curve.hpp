@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,11 +14,23 @@ namespace mirfak {
 using Microwatts = std::int64_t;
 inline constexpr Microwatts kUnlimited = Microwatts(1) << 62;
 
+// What distinguishes ways to run a pass besides one clock for all of it.
+struct PassWay {
+  struct Run {
+    double clock_hz = 0;
+    int parts = 0;  // consecutive parts of the pass (energy/part_clocks.hpp) that run at this clock
+  };
+  int nanobatches = 1;        // as in Strategy
+  int communication_sms = 0;  // as in Strategy
+  std::vector<Run> clocks;    // in the order of the pass
+};
+
 // One way to run a pass: a clock that the GPU can be set to, with the time and energy of the pass at this clock.
 struct ClockChoice {
-  double clock_hz = 0;
+  double clock_hz = 0;  // mean over the time of the kernels, if parts of the pass have clocks of their own
   Picoseconds duration = 0;
-  double energy_j = 0;  // above the energy of waiting as long, of all ranks that run the pass alike
+  double energy_j = 0;                      // above the energy of waiting as long, of all ranks that run the pass alike
+  std::shared_ptr<const PassWay> way = {};  // null: one clock, and the rest as the job says
 
   friend bool operator==(const ClockChoice&, const ClockChoice&) = default;
 };

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "energy/device_clocks.hpp"
+#include "energy/pass_ways.hpp"
 #include "energy/waits_of_passes.hpp"
 #include "engine/execute.hpp"
 #include "program/lowering.hpp"
@@ -12,6 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -24,7 +27,7 @@ struct Priced {
 
 class ClockedJob {
  public:
-  explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
+  ClockedJob(const Job& job, const ClockUnits& units) : job_(job), units_(units), blocks_(shard_blocks(job)) {
     if (job.cluster.shares_gpus()) {
       fail_infeasible({}, "cluster.nodes: ranks that share a GPU have one clock, which no plan can set for each",
                       "leave ranks_per_gpu out");
@@ -54,6 +57,7 @@ class ClockedJob {
     out_.program = passes.program;
     find_passes();
     price_clocks();
+    add_ways();
     if (shares_links_in_passes(job_, plans)) add_waits(passes, plans);
     if (out_.program.shares_links()) compare_replicas(plans);
     const Timeline timeline = execute(out_.program);
@@ -113,8 +117,10 @@ class ClockedJob {
 
   void find_passes();
   void price_clocks();
+  void add_ways();
 
   const Job& job_;
+  const ClockUnits& units_;
   ShardedBlocks blocks_;
   std::vector<std::vector<double>> clocks_;  // by stage
   ClockedProgram out_;
@@ -162,6 +168,68 @@ void ClockedJob::price_clocks() {
   }
 }
 
+// Returns the kinds of pass that a task may be, if it is a whole pass.
+std::vector<Pass::Kind> kinds_of(TaskKind task) {
+  if (task == TaskKind::forward) return {Pass::Kind::forward};
+  if (task == TaskKind::weight_gradient) return {Pass::Kind::backward_weight};
+  return {Pass::Kind::backward, Pass::Kind::backward_input};
+}
+
+// Adds the choices of parts of passes and of other ways to run a pass.
+void ClockedJob::add_ways() {
+  if (units_.passes_alone()) return;
+  std::vector<ClockUnits::Way> ways = {{job_.strategy.nanobatches, job_.strategy.communication_sms}};
+  ways.insert(ways.end(), units_.ways.begin(), units_.ways.end());
+  std::size_t cut = 0;
+  std::size_t by_host = 0;
+  std::vector<std::vector<ClockChoice>> found(first_of_kind_.size());
+  std::vector<std::optional<PassPlace>> places(first_of_kind_.size());
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    Job job = job_;
+    job.strategy.nanobatches = ways[way].nanobatches;
+    job.strategy.communication_sms = ways[way].communication_sms;
+    PassWays passes(std::move(job), clocks_);
+    for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+      const TaskId task = first_of_kind_[kind];
+      const TaskClass& of = out_.program.class_of(task);
+      if (way == 0) {
+        for (const Pass::Kind pass : kinds_of(of.kind)) {
+          const PassPlace place{of.stage, of.chunk, pass};
+          if (passes.at_highest(place).device == out_.settings[kind].front().duration) places[kind] = place;
+        }
+        cut += places[kind] ? 0 : 1;
+      }
+      if (!places[kind]) continue;
+      if (way > 0 && passes.host_decides(*places[kind])) {
+        ++by_host;
+        continue;
+      }
+      for (ClockChoice& choice : passes.choices(*places[kind], units_.change, out_.multiplicity(task))) {
+        // The job's own way at one clock is a choice already.
+        if (way > 0 || choice.way->clocks.size() > 1) found[kind].push_back(std::move(choice));
+      }
+    }
+  }
+  for (std::size_t kind = 0; kind < found.size(); ++kind) {
+    std::vector<ClockChoice> all = out_.settings[kind];
+    all.insert(all.end(), found[kind].begin(), found[kind].end());
+    // Notes count the clocks that can be set, not plans of parts.
+    const PassChoices of_clocks = std::exchange(out_.choices[kind], pass_choices(all));
+    out_.choices[kind].dominated = of_clocks.dominated;
+    out_.choices[kind].above_hull = of_clocks.above_hull;
+  }
+  if (cut > 0) {
+    out_.left_out.push_back(
+        fmt::format("{} of {} kinds of pass are cut by collectives of replicas, or wait for them: "
+                    "each has one clock, and runs as the job says",
+                    cut, first_of_kind_.size()));
+  }
+  if (by_host > 0) {
+    out_.left_out.push_back(
+        fmt::format("{} ways to run a kind of pass left out: the host would decide their time", by_host));
+  }
+}
+
 // Refuses stages whose replicas differ: a clock is planned for a stage, so it would be unclear for which replicas it
 // is.
 void check_replicas(const Job& job) {
@@ -177,9 +245,9 @@ void check_replicas(const Job& job) {
 
 }  // namespace
 
-ClockedProgram clocked_program(const Job& job) {
+ClockedProgram clocked_program(const Job& job, const ClockUnits& units) {
   check_replicas(job);
-  return ClockedJob(job).write();
+  return ClockedJob(job, units).write();
 }
 
 }  // namespace mirfak

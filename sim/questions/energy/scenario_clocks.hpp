@@ -3,6 +3,9 @@
 #include "energy/clocked_program.hpp"
 #include "program/job.hpp"
 
+#include <optional>
+#include <vector>
+
 namespace mirfak {
 
 // Returns one iteration of a job, whose passes can run at any clock that their GPUs can be set to, from the highest
@@ -14,6 +17,23 @@ namespace mirfak {
 //
 // At the highest clock this is the program that simulate() executes. Errors as of simulate(), and Error(infeasible) if
 // a stage has replicas of several classes (program/replica_classes.hpp).
-ClockedProgram clocked_program(const Job& job);
+//
+// `units`: what else may be chosen for each pass. Plans of parts, and other ways to run a pass, join the choices of
+// whole passes at one clock, so no frontier needs more energy than without them. Passes that are cut by collectives of
+// replicas or of shared links have one clock each, and ways in which the host decides the time of a pass are left out:
+// notes say so (ClockedProgram::left_out).
+struct ClockUnits {
+  // Time of a change of clock between two parts of a pass; nothing: a pass has one clock.
+  std::optional<Picoseconds> change = {};
+  // Ways to run each pass besides the job's own: parts of a microbatch, multiprocessors of collectives.
+  struct Way {
+    int nanobatches = 1;
+    int communication_sms = 0;
+  };
+  std::vector<Way> ways = {};
+
+  bool passes_alone() const { return !change && ways.empty(); }
+};
+ClockedProgram clocked_program(const Job& job, const ClockUnits& units = {});
 
 }  // namespace mirfak

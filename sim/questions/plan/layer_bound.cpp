@@ -87,7 +87,7 @@ std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const St
 double LayerBound::lowest_clock(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const {
   double lowest = 1;
   for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
-    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
+    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1], bodies[kind]);
     lowest = std::min(lowest, lowest_settled_clock(bodies[kind], gpu, again));
   }
   return lowest;
@@ -103,7 +103,8 @@ std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const G
     return kind.folded_forward.host_waits() || kind.folded_backward.host_waits();
   });
   const auto highest = [&](std::size_t kind, double from, double to) {
-    return highest_settled_clock(bodies[kind], gpu, {steps_run_again(job, blocks_.all[kind + 1]), from, to, waits});
+    return highest_settled_clock(bodies[kind], gpu,
+                                 {steps_run_again(job, blocks_.all[kind + 1], bodies[kind]), from, to, waits});
   };
   if (bodies.size() > 1) {
     double of_all = 0;
@@ -133,7 +134,7 @@ LayerBound::Bodies LayerBound::price_kinds(const Job& job, StageCosts& costs, do
 // Adds the times of layers at some clock, with this share of them recomputed: the shorter of old and new times stays.
 void LayerBound::add_times(const Job& job, const Bodies& bodies, double share, Terms& out) const {
   const auto again = [&](std::size_t kind) {
-    const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1]);
+    const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1], bodies[kind]);
     return static_cast<Picoseconds>(share * static_cast<double>(kernels(bodies[kind].forward, steps)));
   };
   std::vector<Picoseconds> of_kind;

@@ -166,6 +166,22 @@ std::vector<int> gathering_stages(const StrategySpace& space, const Framework& f
   return out;
 }
 
+// Returns a strategy with each number of parts of a microbatch and each limit of a collective's multiprocessors.
+// Microbatches that cannot be divided run whole, where the space has that.
+std::vector<Strategy> part_choices(const StrategySpace& space, Strategy strategy) {
+  std::vector<Strategy> out;
+  for (const int nanobatches : space.nanobatches) {
+    const bool divides = strategy.micro_batch % nanobatches == 0 && strategy.team() > 1 && !strategy.overlap_tensor;
+    if (nanobatches > 1 && !divides && space.nanobatches.size() > 1) continue;
+    strategy.nanobatches = nanobatches;
+    for (const int multiprocessors : space.communication_sms) {
+      strategy.communication_sms = multiprocessors;
+      out.push_back(strategy);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework) {
@@ -182,11 +198,13 @@ std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& 
       for (const bool overlap_tensor : space.overlap_tensor) {
         if (overlap_tensor && !sequence_parallel && space.overlap_tensor.size() > 1) continue;
         strategy.overlap_tensor = overlap_tensor;
-        for (const Recompute recompute : space.recompute) {
-          strategy.recompute = recompute;
-          for (const int zero : gathering_stages(space, framework)) {
-            strategy.zero = zero;
-            out.push_back(strategy);
+        for (const Strategy& parts : part_choices(space, strategy)) {
+          for (const Recompute recompute : space.recompute) {
+            for (const int zero : gathering_stages(space, framework)) {
+              Strategy& choice = out.emplace_back(parts);
+              choice.recompute = recompute;
+              choice.zero = zero;
+            }
           }
         }
       }

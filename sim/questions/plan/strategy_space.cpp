@@ -63,6 +63,8 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.micro_batch = divisors(training.global_batch, kMaxMicroBatch);
   space.sequence_parallel = {true, false};
   space.overlap_tensor = {false, true};
+  space.nanobatches = has.nanobatches ? std::vector<int>{1, 2} : std::vector<int>{1};
+  space.communication_sms = {0};
   space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
   space.recompute_method = {RecomputeMethod::block};
   if (framework.recompute.groups) space.recompute_method.push_back(RecomputeMethod::uniform);

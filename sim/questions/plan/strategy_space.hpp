@@ -35,6 +35,8 @@ struct StrategySpace {
   std::vector<int> micro_batch;
   std::vector<bool> sequence_parallel;
   std::vector<bool> overlap_tensor;
+  std::vector<int> nanobatches = {1};
+  std::vector<int> communication_sms = {0};  // 0: what the library of collectives chooses
   std::vector<Recompute> recompute;
   std::vector<RecomputeMethod> recompute_method;
   // Numbers of recomputed layers of each chunk; 0: all its layers. Only numbers below the layers of the chunk with most
@@ -87,6 +89,8 @@ inline constexpr std::tuple kSearchLists = {
     SearchList<int>{&StrategySpace::micro_batch, &Strategy::micro_batch},
     SearchList<bool>{&StrategySpace::sequence_parallel, &Strategy::sequence_parallel},
     SearchList<bool>{&StrategySpace::overlap_tensor, &Strategy::overlap_tensor},
+    SearchList<int>{&StrategySpace::nanobatches, &Strategy::nanobatches},
+    SearchList<int>{&StrategySpace::communication_sms, &Strategy::communication_sms, "library"},
     SearchList<Recompute>{&StrategySpace::recompute, &Strategy::recompute},
     SearchList<RecomputeMethod>{&StrategySpace::recompute_method, &Strategy::recompute_method},
     SearchList<int>{&StrategySpace::recompute_layers, &Strategy::recompute_layers, "all"},

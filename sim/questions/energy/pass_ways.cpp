@@ -1,0 +1,136 @@
+#include "energy/pass_ways.hpp"
+
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+// Two parts of a microbatch run on each other's time, so a body's order depends on its clock. Returns the body of a
+// lower clock in the order of the highest: a step of a part is found by the part, its index there, and how many such
+// steps stand before it (a block at the end of a row has its late steps twice).
+Body in_order_of(const PairedBody& highest, const PairedBody& other) {
+  using Key = std::array<int, 3>;
+  const auto keys = [](const PairedBody& of) {
+    std::map<std::pair<int, int>, int> seen;
+    std::vector<Key> out;
+    for (const PairedBody::Origin& origin : of.origins) {
+      const int part = origin.backward ? 1 : 0;
+      out.push_back({part, origin.step, seen[{part, origin.step}]++});
+    }
+    return out;
+  };
+  std::map<Key, std::size_t> place;
+  const std::vector<Key> of_other = keys(other);
+  for (std::size_t i = 0; i < of_other.size(); ++i) place[of_other[i]] = i;
+  Body out = highest.body;
+  const std::vector<Key> of_highest = keys(highest);
+  for (std::size_t i = 0; i < out.steps.size(); ++i) {
+    const BodyStep& step = other.body.steps[place.at(of_highest[i])];
+    out.steps[i].device = step.device;
+    out.steps[i].energy_j = step.energy_j;
+  }
+  return out;
+}
+
+// The clocks of a plan's parts, and their mean over the time of the kernels.
+struct PartClocks {
+  std::vector<PassWay::Run> runs;
+  double mean_hz = 0;
+};
+
+PartClocks clocks_of(const PassParts& parts, const PartSettings& plan, const std::vector<double>& clocks) {
+  PartClocks out;
+  double seconds = 0;
+  for (std::size_t part = 0; part < plan.size(); ++part) {
+    const double clock = clocks[plan[part]];
+    if (out.runs.empty() || out.runs.back().clock_hz != clock) out.runs.push_back({clock, 0});
+    ++out.runs.back().parts;
+    const double lasts = to_seconds(parts.figures[part][plan[part]].duration);
+    out.mean_hz += clock * lasts;
+    seconds += lasts;
+  }
+  out.mean_hz = seconds > 0 ? out.mean_hz / seconds : clocks.front();
+  return out;
+}
+
+}  // namespace
+
+PassWays::PassWays(Job job, const std::vector<std::vector<double>>& clocks)
+    : job_(std::make_unique<const Job>(std::move(job))), blocks_(shard_blocks(*job_)), clocks_(clocks) {
+  std::size_t settings = 0;
+  for (const std::vector<double>& of_stage : clocks_) settings = std::max(settings, of_stage.size());
+  at_.resize(settings);
+  parallel_for(settings, [&](std::size_t setting) {
+    std::vector<double> limits;
+    for (int stage = 0; stage < job_->strategy.pipeline; ++stage) {
+      const std::vector<double>& own = clocks_[static_cast<std::size_t>(stage)];
+      limits.push_back(own[std::min(setting, own.size() - 1)] /
+                       job_->hardware_of(stage, 0).hardware.gpu.clock_max_hz.value);
+    }
+    at_[setting] = plan_stages(*job_, blocks_, limits);
+  });
+}
+
+FoldedBody PassWays::at_highest(const PassPlace& of) const { return plan(of, 0).folded(chunk(of), of.kind); }
+
+bool PassWays::host_decides(const PassPlace& of) const {
+  const FoldedBody folded = at_highest(of);
+  return folded.host > folded.device;
+}
+
+const Body& PassWays::block_of(const PassPlace& of, int index, std::size_t setting) {
+  const ChunkPlan& blocks = chunk(of);
+  const BlockId block = blocks.in_pass(index, of.kind);
+  const RowPlace place = place_in_row(plan(of, 0), blocks, of.kind, 0, blocks.blocks(), index);
+  const auto body = [&](std::size_t at) -> const Body& {
+    return body_of(plan(of, at).bodies_of(block), of.kind, place);
+  };
+  const RowBodies& row = row_of(plan(of, 0).bodies_of(block), of.kind);
+  if (row.empty() || setting == 0) return body(setting);
+  const auto [known, is_new] = ordered_.try_emplace({&body(0), setting});
+  if (is_new) {
+    const RowBodies& lower = row_of(plan(of, setting).bodies_of(block), of.kind);
+    known->second = in_order_of(row.placed(place).steps, lower.placed(place).steps);
+  }
+  return known->second;
+}
+
+PassSteps PassWays::steps_of(const PassPlace& of, std::size_t setting) {
+  PassSteps out;
+  for (int i = 0; i < chunk(of).blocks(); ++i) out.push_back(&block_of(of, i, setting));
+  return out;
+}
+
+std::vector<ClockChoice> PassWays::choices(const PassPlace& of, std::optional<Picoseconds> change, double ranks) {
+  const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(of.stage)];
+  std::vector<PassSteps> settings;
+  for (std::size_t setting = 0; setting < clocks.size(); ++setting) settings.push_back(steps_of(of, setting));
+  const PassParts parts = parts_of(settings);
+  std::vector<PartSettings> plans;
+  for (std::size_t setting = 0; setting < clocks.size(); ++setting) plans.emplace_back(parts.figures.size(), setting);
+  if (change) {
+    for (PartSettings& plan : hull_of_parts(parts, *change)) plans.push_back(std::move(plan));
+  }
+  MixedPass pass(settings, change.value_or(0), plan(of, 0).pass_host);
+  std::vector<ClockChoice> out;
+  Picoseconds longest = 0;  // of one clock: no plan of parts is worth waiting for its changes for longer
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const PartSettings& each = plans[i];
+    const FoldedBody folded = pass.folded(each);
+    if (i < clocks.size()) longest = std::max(longest, folded.device);
+    if (folded.device > longest) continue;
+    PartClocks run = clocks_of(parts, each, clocks);
+    auto way = std::make_shared<PassWay>();
+    way->nanobatches = job_->strategy.nanobatches;
+    way->communication_sms = job_->strategy.communication_sms;
+    way->clocks = std::move(run.runs);
+    out.push_back({run.mean_hz, folded.device, folded.energy_j * ranks, std::move(way)});
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,145 @@
+// Plans of Perseus, and of Perseus with microbatches in two parts, measured on two nodes of eight A100 by Kareus's
+// artifact (ml-energy/kareus@98f02558, arXiv 2601.17654; ../shared/energy-plans). No row chose a constant.
+
+#include "base/csv.hpp"
+#include "energy/frontier.hpp"
+#include "energy/scenario_clocks.hpp"
+#include "scenario/scenario.hpp"
+#include "support/source_root.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+
+namespace kareus_frontiers_test {
+
+namespace {
+
+constexpr double kGpusPerEnergy = 8;  // the table's energies are of one GPU of each of two stages of eight
+
+struct Configuration {
+  const char* model;
+  int context;
+  int tensor;
+  int micro_batch;
+  int sequence;
+};
+
+constexpr std::array kConfigurations = {
+    Configuration{"llama3.2_3b", 1, 8, 8, 4096}, Configuration{"llama3.2_3b", 2, 4, 8, 4096},
+    Configuration{"qwen3_1.7b", 1, 8, 16, 4096}, Configuration{"qwen3_1.7b", 1, 8, 8, 8192},
+    Configuration{"qwen3_1.7b", 2, 4, 8, 4096}};
+
+struct Plan {
+  double time_s = 0;
+  double energy_j = 0;
+};
+
+// Measured plans of a configuration, the fastest first.
+std::vector<Plan> measured(const CsvTable& table, const Configuration& of, const std::string& method) {
+  const auto column = [&](const char* name) { return table.require(name); };
+  std::vector<Plan> out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const auto number = [&](const char* name) { return table.number(row, column(name), 0, 1e9); };
+    const bool own = table.text(row, column("method")) == method && table.text(row, column("model")) == of.model &&
+                     number("cp") == of.context && number("tp") == of.tensor && number("mbs") == of.micro_batch &&
+                     number("seq") == of.sequence;
+    if (own) out.push_back({number("time_s"), number("energy_J_2gpus")});
+  }
+  std::sort(out.begin(), out.end(), [](const Plan& a, const Plan& b) { return a.time_s < b.time_s; });
+  return out;
+}
+
+// The scenario of the first configuration, and for Qwen3 1.7B its sizes (arXiv 2505.09388, table 1); the rest is taken
+// to be the same.
+Job job_of(const Configuration& of, int nanobatches) {
+  const bool llama = of.model == std::string("llama3.2_3b");
+  const std::string model =
+      llama ? "{family: llama, layers: 28, hidden: 3072, heads: 24, kv_heads: 8, head_dim: 128, ffn: 8192, "
+              "vocab: 128256, max_sequence: 8192, activation: swiglu, normalization: rms_norm, position: rotary, "
+              "linear_bias: false, tied_embeddings: false, dropout: 0.1}"
+            : "{family: qwen3, layers: 28, hidden: 2048, heads: 16, kv_heads: 8, head_dim: 128, ffn: 6144, "
+              "vocab: 151936, max_sequence: 40960, qk_norm: true, activation: swiglu, normalization: rms_norm, "
+              "position: rotary, "
+              "linear_bias: false, tied_embeddings: false, dropout: 0.1}";
+  const std::string text = fmt::format(
+      "model: {}\ncluster: {{nodes: [{{type: aws-p4d, count: 2}}]}}\n"
+      "training: {{global_batch: {}, sequence_length: {}, precision: bf16, framework: {{like: kareus, "
+      "fusion: {{gradient_accumulation: false, cross_entropy: true}}}}}}\n"
+      "strategy: {{tensor: {}, context: {}, context_communication: all-gather, pipeline: 2, data: 1, micro_batch: {}, "
+      "layer_split: [15, 13], recompute: full, recompute_method: uniform, recompute_layers: 1, nanobatches: {}}}\n",
+      model, 8 * of.micro_batch, of.sequence, of.tensor, of.context, of.micro_batch, nanobatches);
+  const std::filesystem::path source = source_root();
+  return parse_scenario(Document::from_text(text, "none/kareus.yaml"), {source / "models", source / "hw_profiles"}).job;
+}
+
+Plan fastest(const Frontier& found) { return {found.t_min_s, found.points.front().energy_j / kGpusPerEnergy}; }
+
+double off(double predicted, double is) { return 100 * (predicted / is - 1); }
+
+}  // namespace
+
+TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two parts of a microbatch gain") {
+  const std::filesystem::path path =
+      std::filesystem::path(source_root()) / ".." / "shared" / "energy-plans" / "kareus-frontiers.csv";
+  if (!std::filesystem::exists(path)) {
+    MESSAGE("skipped: no ", path.string());
+    return;
+  }
+  const CsvTable table = CsvTable::from_file(path);
+  double time_error = 0;
+  double energy_error = 0;
+  for (const Configuration& of : kConfigurations) {
+    CAPTURE(of.model);
+    CAPTURE(of.context);
+    CAPTURE(of.sequence);
+    const std::vector<Plan> whole = measured(table, of, "perseus");
+    const std::vector<Plan> parts = measured(table, of, "nanobatch_perseus");
+    REQUIRE_FALSE(whole.empty());
+    REQUIRE_FALSE(parts.empty());
+    const Frontier of_whole = frontier(clocked_program(job_of(of, 1)));
+    const Frontier of_parts = frontier(clocked_program(job_of(of, 2)));
+    const Plan one = fastest(of_whole);
+    const Plan two = fastest(of_parts);
+    const double gain = 100 * (1 - two.time_s / one.time_s);
+    const double measured_gain = 100 * (1 - parts.front().time_s / whole.front().time_s);
+    // Energy in the fastest time of whole microbatches: no slower plan of parts needs more.
+    const auto in_time = [&](double time_s) {
+      double least = 1e30;
+      for (const Plan& plan : parts) {
+        if (plan.time_s <= time_s) least = std::min(least, plan.energy_j);
+      }
+      return least;
+    };
+    const auto saved_energy = of_parts.min_energy_j(of_whole.t_min_s);
+    const double saved = saved_energy ? 100 * (1 - *saved_energy / kGpusPerEnergy / one.energy_j) : 0;
+    const double in_whole = in_time(whole.front().time_s);
+    const double measured_saved = in_whole < 1e29 ? 100 * (1 - in_whole / whole.front().energy_j) : 0;
+    MESSAGE(fmt::format(
+        "{} tensor {} context {} of {} x {}: whole {:.3f} s ({:+.1f} %) {:.0f} J ({:+.1f} %), parts {:.3f} s ({:+.1f} "
+        "%) {:.0f} J ({:+.1f} %); parts are faster by {:.1f} % (measured {:.1f} %), save {:.1f} % (measured {:.1f} %)",
+        of.model, of.tensor, of.context, of.micro_batch, of.sequence, one.time_s, off(one.time_s, whole.front().time_s),
+        one.energy_j, off(one.energy_j, whole.front().energy_j), two.time_s, off(two.time_s, parts.front().time_s),
+        two.energy_j, off(two.energy_j, parts.front().energy_j), gain, measured_gain, saved, measured_saved));
+    if (of.context > 1) continue;
+    for (const auto& [predicted, is] : {std::pair(one, whole.front()), std::pair(two, parts.front())}) {
+      time_error = std::max(time_error, std::abs(off(predicted.time_s, is.time_s)));
+      energy_error = std::max(energy_error, std::abs(off(predicted.energy_j, is.energy_j)));
+    }
+    CHECK(gain == doctest::Approx(measured_gain).epsilon(0.15));
+    CHECK(std::abs(saved - measured_saved) < 6);
+  }
+  // With context ranks, gathers of keys and values are too cheap, whole or in parts.
+  CHECK(time_error < 9);
+  CHECK(energy_error < 12);
+}
+
+}  // namespace kareus_frontiers_test
