@@ -1,14 +1,12 @@
 #include "cli/power_options.hpp"
 
 #include "base/error.hpp"
-#include "base/units.hpp"
+#include "base/written_number.hpp"
 #include "trace/power_file.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace mirfak {
@@ -17,18 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// Returns the seconds of a text such as "10ms", "0.5s", "1min" or "1h"; nothing for any other text.
-std::optional<double> seconds_of(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !(number > 0)) return std::nullopt;
-  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit == "ms") return number / 1000;
-  if (unit == "s") return number;
-  if (unit == "min") return 60 * number;
-  if (unit == "h") return kSecondsPerHour * number;
-  return std::nullopt;
-}
+std::optional<double> seconds_of(const std::string& text) { return written_number(text, "power_resolution_s"); }
 
 }  // namespace
 
