@@ -207,6 +207,24 @@ TEST_CASE("power over time is a table, an object or HDF5, by the ending of its f
   CHECK(read_text(hdf5).starts_with("\x89HDF"));
 }
 
+// Of 700 W. Below 70 % memory keeps its speed, at the limit, so that times and energies go on as above.
+TEST_CASE("lower power limits take longer and need less power, down to 55 %") {
+  double before_s = 0;
+  double before_w = 1e9;
+  for (const char* limit : {"700", "560", "490", "489", "440", "400", "385"}) {
+    CAPTURE(limit);
+    const json result = result_of(kInterleaved, {"--set", std::string("cluster.nodes[0].gpu_power_limit_w=") + limit});
+    const double seconds = result.at("iteration_time_s").get<double>();
+    const double watts = result.at("average_power_w").get<double>();
+    CHECK(seconds >= before_s);
+    CHECK(watts <= before_w * (1 + 1e-9));
+    CHECK(watts <= 64 * std::stod(limit));
+    before_s = seconds;
+    before_w = watts;
+  }
+  CHECK(simulate(kInterleaved, {"--set", "cluster.nodes[0].gpu_power_limit_w=384"}).status == 2);
+}
+
 TEST_CASE("what --power does not take is refused with its remedy") {
   const ScratchFolder folder;
   const std::string csv = (folder.path() / "watts.csv").string();

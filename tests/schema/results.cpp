@@ -41,7 +41,7 @@ std::vector<ResultKind> result_kinds() {
                                           "robust.fastest.strategy", "robust.robust.strategy"};
   return {
       {"simulate",
-       {iterations, "Power over time (`mirfak simulate --power FILE --format json`)"},
+       {iterations},
        {{"simulate", kSmall, "--sensitivity"},
         {"simulate", kSmall, "--power", "watts.csv"},
         {"simulate", kSmall, "--power", "watts.csv", "--set", "cluster.nodes=[{type: gb200-nvl72, count: 16}]"},

@@ -70,8 +70,8 @@ class SyntaxObserver {
 // Returns the index of `value` in `names`. Throws Error(input) with the option or operand and the nearest choice.
 std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names);
 
-// Returns the seconds of a time as options take it: seconds, or a number with a unit, such as "10min" or "500us". Returns
-// nothing for any other text.
+// Returns the seconds of a time as options take it: seconds, or a number with a unit, such as "10min" or "500us".
+// Returns nothing for any other text.
 std::optional<double> seconds_in(std::string_view text);
 // Returns the hint for a text that seconds_in() does not read.
 std::string hint_on_times();

@@ -37,7 +37,7 @@ struct KernelCost {
   double memory_s = 0;
   double overhead_s = 0;
   double clocked_s = 0;  // part of `seconds` at the full clock that a lower clock stretches
-  double draw = 0;  // power draw in that part as a share of the limit, at the full clock; elsewhere kMemoryBoundDraw
+  double draw = 0;  // power draw in that part as a share of the limit, at the full clock; elsewhere memory_bound_draw()
   Activity activity{};
 };
 

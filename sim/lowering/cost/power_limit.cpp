@@ -19,6 +19,8 @@ void PowerMix::add_other(double seconds, double draw) {
   other_energy_ += seconds * draw;
 }
 
+void PowerMix::add_memory_bound(double seconds) { add_other(seconds, memory_bound_draw(limit_)); }
+
 double PowerMix::excess(double clock) const {
   return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ -
          limit_ * (clocked_s_ / clock + other_s_);

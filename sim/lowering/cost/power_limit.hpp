@@ -33,7 +33,8 @@ class PowerMix {
   explicit PowerMix(double limit = 1) : limit_(limit) {}
   void add_clocked(double seconds, double draw);  // time and draw at the full clock
   void add_other(double seconds, double draw);
-  double clock_share() const;  // 1 or less
+  void add_memory_bound(double seconds);  // at the draw of memory_bound_draw() under the limit
+  double clock_share() const;             // 1 or less
   // Returns an upper bound: no mix of this one and some of `others`, each taken whole or not at all, has a higher
   // clock.
   double highest_clock_share(std::span<const PowerMix> others) const;

@@ -56,7 +56,7 @@ KernelModel alone(const std::vector<GemmShape>& matrices, KernelModel kernels) {
   PowerMix mix(kernels.gpu().limit_share());
   const auto add = [&](const KernelCost& cost, double times) {
     mix.add_clocked(times * cost.clocked_s, cost.draw);
-    mix.add_other(times * (cost.seconds - cost.clocked_s), kMemoryBoundDraw);
+    mix.add_memory_bound(times * (cost.seconds - cost.clocked_s));
   };
   for (const GemmShape& matrix : matrices) {
     for (const GemmShape& product : products_of(matrix)) {

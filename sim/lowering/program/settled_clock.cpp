@@ -22,7 +22,7 @@ double waiting_draw(const GpuSpec& gpu) { return gpu.blocked_w.value / gpu.tdp_w
 double add_kernel(PowerMix& mix, const BodyStep& step, double times) {
   const double seconds = to_seconds(step.device - step.held);
   mix.add_clocked(times * step.clocked_s, step.draw);
-  mix.add_other(times * (seconds - step.clocked_s), kMemoryBoundDraw);
+  mix.add_memory_bound(times * (seconds - step.clocked_s));
   return seconds;
 }
 
@@ -31,7 +31,7 @@ double add_kernels(PowerMix& mix, const Body& body, int times) {
   double busy_s = 0;
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) busy_s += times * add_kernel(mix, step, times);
-    mix.add_other(times * step.copied_s, kMemoryBoundDraw);
+    mix.add_memory_bound(times * step.copied_s);
     busy_s += times * step.copied_s;
   }
   return busy_s;
