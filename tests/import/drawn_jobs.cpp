@@ -124,13 +124,15 @@ std::string drawn_deepspeed_job(std::mt19937& random) {
 std::string drawn_accelerate_job(std::mt19937& random) {
   std::string out = fmt::format("model: {}\n", drawn(random, {"llama3-8b", "gpt2-1.5b", "llama2-7b"}));
   out += "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n";
-  out += fmt::format("training: {{global_batch: 256, sequence_length: 1024, framework: {}, precision: {}{}}}\n",
-                     drawn(random, {"huggingface", "huggingface-fsdp", "huggingface-deepspeed", "pytorch-fsdp-compiled"}),
-                     drawn(random, {"bf16", "bf16", "fp16", "fp32", "tf32"}),
-                     drawn(random, {"", "", ", optimizer: adam-8bit", ", optimizer: sgd"}));
+  out +=
+      fmt::format("training: {{global_batch: 256, sequence_length: 1024, framework: {}, precision: {}{}}}\n",
+                  drawn(random, {"huggingface", "huggingface-fsdp", "huggingface-deepspeed", "pytorch-fsdp-compiled"}),
+                  drawn(random, {"bf16", "bf16", "fp16", "fp32", "tf32"}),
+                  drawn(random, {"", "", ", optimizer: adam-8bit", ", optimizer: sgd"}));
   const int tensor = drawn(random, {1, 1, 1, 2, 4});
   const int zero = drawn(random, {0, 1, 2, 3});
-  out += fmt::format("strategy:\n  tensor: {}\n  micro_batch: {}\n  zero: {}\n", tensor, drawn(random, {1, 2, 4}), zero);
+  out +=
+      fmt::format("strategy:\n  tensor: {}\n  micro_batch: {}\n  zero: {}\n", tensor, drawn(random, {1, 2, 4}), zero);
   if (random() % 4 == 0) {
     out += fmt::format("  context: 2\n  context_communication: {}\n", drawn(random, {"p2p", "a2a", "all-gather"}));
   }

@@ -75,7 +75,8 @@ TEST_CASE("drawn jobs, written and read again, take the same time, or their file
         Program{LaunchTarget::megatron_bridge, drawn_megatron_job},
         Program{LaunchTarget::torchtitan, drawn_torchtitan_job},
         Program{LaunchTarget::torchtitan_toml, drawn_torchtitan_job},
-        Program{LaunchTarget::deepspeed, drawn_deepspeed_job}, Program{LaunchTarget::accelerate, drawn_accelerate_job}}) {
+        Program{LaunchTarget::deepspeed, drawn_deepspeed_job},
+        Program{LaunchTarget::accelerate, drawn_accelerate_job}}) {
     CAPTURE(launch_targets()[static_cast<std::size_t>(program.target)].name);
     std::mt19937 random(35);
     int same = 0;

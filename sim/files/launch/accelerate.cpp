@@ -50,7 +50,8 @@ void require_job(const Job& job, Wrapping wrapping) {
                       "the Trainer recomputes all layers or none", "leave it out");
   const bool several = s.replicas() > 1;
   require_expressible(wrapping != Wrapping::replicated || s.overlap_grad_reduce || !several,
-                      "strategy.overlap_grad_reduce", "DistributedDataParallel reduces during backward", "set it to true");
+                      "strategy.overlap_grad_reduce", "DistributedDataParallel reduces during backward",
+                      "set it to true");
   const bool late = wrapping == Wrapping::deepspeed && s.zero < 2;
   require_expressible(!late || !s.overlap_grad_reduce || !several, "strategy.overlap_grad_reduce",
                       "DeepSpeed reduces after backward unless a JSON of its own says otherwise", "leave it out");
