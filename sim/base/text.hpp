@@ -9,11 +9,10 @@
 namespace mirfak {
 
 // Returns the candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours; case does
-// not count), the first of equally near candidates, or "" if none is near enough to be a likely misspelling: at most a
-// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters. If no candidate is one edit
-// away, a candidate that has the word's parts in their order is preferred, as "rtx-4090-pcie-8" has those of
-// "rtx4090-8", if one of them is a number; then the first one that begins with the word and continues with a further
-// part, as "dgx-a100-80g" does with "dgx-a100".
+// not count), the first of equally near candidates; "": none is likely, as more than a third of the word's letters
+// differ (2 of 3 to 6 letters). If no candidate is one edit away, candidates are preferred that have the word's parts
+// in their order, one of them a number, as "rtx-4090-pcie-8" has those of "rtx4090-8"; then the first that begins with
+// the word and continues with a further part.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Returns the hint of a message about an unknown word: "did you mean 'tensor'?" with the nearest candidate, or

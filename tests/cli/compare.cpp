@@ -39,6 +39,28 @@ TEST_CASE("the shipped options run, the same on any number of threads, and what 
   CHECK(result.at("options").size() == 10);
 }
 
+TEST_CASE("one option that fails leaves the others their rows, and a sentence names the winner") {
+  const ScratchFolder folder;
+  folder.write("options.yaml",
+               "scenario:\n  model: llama3-8b\n"
+               "  training: {global_batch: 64, sequence_length: 2048, precision: fp8, tokens: 1e10}\n"
+               "  search:\n    space: {tensor: [1, 2], context: 1, pipeline: 1, virtual_pipeline: 1, micro_batch: 1}\n"
+               "options:\n"
+               "  - {name: old, cluster: {nodes: [{type: dgx-a100-80g, count: 2}], price: 1}}\n"
+               "  - {name: dear, cluster: {nodes: [{type: hgx-h100, count: 2}], price: 20}}\n"
+               "  - {name: good, cluster: {nodes: [{type: hgx-h100, count: 2}], price: 2}}\n");
+  const Finished finished = run(Invocation{{"compare", "options.yaml"}, folder.path()});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  CHECK(finished.out.find("\ngood on 2 nodes is the cheapest: ") != std::string::npos);
+  CHECK(finished.out.find("; dear on 2 nodes is next.\n") != std::string::npos);
+  CHECK(finished.out.find("What does not run\n  old ") != std::string::npos);
+  // A mistake in the last option is told before the first search.
+  const Finished wrong =
+      run_shell("sed -i 's/price: 2}/prize: 2}/' options.yaml; mirfak compare options.yaml", folder.path());
+  CHECK(wrong.status == 2);
+  CHECK(wrong.out.empty());
+}
+
 TEST_CASE("a table in which nothing is in time is told, with status 3") {
   const Finished finished = run_shell("sed 's/deadline_days: 120/deadline_days: 1/' " + kOptionsFile +
                                           " > late.yaml && mirfak compare late.yaml; "

@@ -146,6 +146,40 @@ TEST_CASE("a GPU and a node of one's own are profiles once all is filled in") {
   CHECK(simulated.out.find("Mine") != std::string::npos);
 }
 
+TEST_CASE("a price list of one's own prices a scenario once all is filled in") {
+  const ScratchFolder folder;
+  const Finished list = run_shell(
+      "mirfak init prices --set title=Ours --set offers[0].gpu=h100 --set offers[0].date=2026-11 --set "
+      "offers[0].on-demand=2 --out ours.yaml",
+      folder.path());
+  CHECK(list.out == "ours.yaml is written.\n");
+  const auto cost = [&](const std::string& price) {
+    const Finished priced =
+        run_shell("mirfak simulate scenarios/llama2-70b-h100.yaml --format json --set cluster.price=" + price +
+                      " | grep cost_usd",
+                  folder.path());
+    CHECK_MESSAGE(priced.status == 0, priced.err);
+    return priced.out;
+  };
+  CHECK(cost("ours.yaml/on-demand") == cost("2"));
+}
+
+TEST_CASE("a terminal is told what was written, and nothing else is") {
+  if (run_shell("command -v script", {}).status != 0) {
+    MESSAGE("skipped: there is no script of util-linux, which gives a program a terminal");
+    return;
+  }
+  const ScratchFolder folder;
+  const std::string line = "mirfak simulate scenarios/gpt3-13b-gpipe-a100.yaml --timeline t.json > out.txt";
+  const Finished told = run_shell("script -qec 'stty cols 80; " + line + "' /dev/null", folder.path());
+  CHECK(told.status == 0);
+  CHECK(told.out.find("t.json is written") != std::string::npos);
+  CHECK(read_text(folder.path() / "out.txt").find("is written") == std::string::npos);
+  const Finished quiet = run_shell("rm t.json; " + line, folder.path());
+  CHECK(quiet.status == 0);
+  CHECK(quiet.err.empty());
+}
+
 TEST_CASE("templates keep their comments, and know their keys") {
   const Finished text = run({"init", "scenario", "--set", "training.global_batch=64"});
   CHECK(text.status == 0);
@@ -155,7 +189,8 @@ TEST_CASE("templates keep their comments, and know their keys") {
   CHECK(wrong.err.find("did you mean 'training.global_batch'?") != std::string::npos);
   const Finished list = run({"init", "scenario", "--set", "model=[1, 2]"});
   CHECK(list.status == 2);
-  for (const std::string what : {"scenario", "search", "sweep", "gpu", "node"}) CHECK(run({"init", what}).status == 0);
+  for (const std::string what : {"scenario", "search", "sweep", "gpu", "node", "prices"})
+    CHECK(run({"init", what}).status == 0);
 }
 
 TEST_CASE("JSON and files name the version and a hash of the data they were made with") {

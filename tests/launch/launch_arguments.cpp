@@ -357,10 +357,9 @@ TEST_CASE("DeepSpeed: stages, ZeRO and batches") {
                        {"data_types.grad_accum_dtype", "fp32"},
                        {"bf16.enabled", "true"}});
   check_absent(given, {"--no-pipeline-parallel", "--num-experts", "fp16.enabled"});
-  given = deepspeed(job("gpt3-13b", 2, "zero: 3, zero_group: 8", ", framework: deepspeed, precision: fp16"));
+  given = deepspeed(job("gpt3-13b", 2, "zero: 3", ", framework: deepspeed, precision: fp16"));
   check_values(given, {{"zero_optimization.stage", "3"},
                        {"zero_optimization.overlap_comm", "true"},
-                       {"zero_optimization.mics_shard_size", "8"},
                        {"--no-pipeline-parallel", ""},
                        {"fp16.enabled", "true"}});
   given = deepspeed(job("gpt3-13b", 2, "zero: 1, recompute: full, recompute_method: uniform, recompute_layers: 4",
@@ -384,6 +383,7 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
   refused("pipeline: 2, layer_split: [19, 21]", "strategy.layer_split");
   refused("tensor: 2, pipeline: 2, scatter_gather: false", "strategy.scatter_gather");
   refused("context: 2", "strategy.context_communication");
+  refused("zero: 3, zero_group: 8", "strategy.zero_group");
   refused("recompute: full, recompute_layers: 3", "strategy.recompute_layers");
   refused("recompute: selective, recompute_modules: [mlp]", "strategy.recompute_modules");
   refused("offload_layers: 3", "strategy.offload_layers");

@@ -133,7 +133,6 @@ def deepspeed_strategy(chance):
     }
     if zero == 1 and chance.random() < 0.5:
         strategy["overlap_grad_reduce"] = "true"
-    # No zero_group: it becomes MiCS of v0.19.5, of which the list of options is, and v0.19.8 has removed MiCS.
     return "gpt3-13b", "megatron-deepspeed", chance.choice(["bf16", "fp16", "fp32"]), strategy
 
 

@@ -68,6 +68,19 @@ TEST_CASE("files that a reader gives become a scenario: as it is, with their mod
   CHECK(of_config.body["page"]["result"]["model_flop"] == of_name.body["page"]["result"]["model_flop"]);
   CHECK(of_config.body["page"]["result"]["iteration_time_s"] == of_name.body["page"]["result"]["iteration_time_s"]);
 
+  const Answered tuned =
+      given({{{"name", "sft.yaml"},
+              {"text", "per_device_train_batch_size: 2\nmax_length: 2048\nbf16: true\noutput_dir: o\n"}},
+             {{"name", "config.json"}, {"text", config.dump()}},
+             {{"name", "config.yaml"}, {"text", "distributed_type: FSDP\nnum_machines: 1\nnum_processes: 8\n"}}});
+  REQUIRE(tuned.status == 200);
+  CHECK(tuned.body["read_as"] == "trainer");
+  const std::string with_nodes =
+      tuned.body["text"].get<std::string>() + "\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\n";
+  const Answered simulated = answered("/api/simulate", Json{{"scenario", with_nodes}});
+  REQUIRE_MESSAGE(simulated.status == 200, simulated.body.dump());
+  CHECK(simulated.body["scenario"]["resolved"]["model"]["layers"] == 32);
+
   const std::string script =
       "torchrun --nproc-per-node 8 --nnodes 2 pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads "
       "16 "

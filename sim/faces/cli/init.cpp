@@ -133,7 +133,7 @@ std::string what_is_left(const std::string& text, const std::string& name) {
 CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings) {
   InitOptions options;
   CommandSyntax syntax(
-      "mirfak init scenario|search|sweep|gpu|node [OPTION]...",
+      "mirfak init scenario|search|sweep|gpu|node|prices [OPTION]...",
       "Starts a file of your own from a template, with a comment at every value. In a terminal it asks for\n"
       "the values that have no default. Values left open are listed now, and by every command that reads the file.");
   syntax.operand = &options.what;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <vector>
 
 namespace mirfak {
 
@@ -89,6 +91,28 @@ std::string refusals_text(const Comparison& comparison) {
   return text.empty() ? text : "\nWhat does not run\n" + text;
 }
 
+// Returns the winner in a sentence, with what could change places with it, or the next one; "": nothing runs in time.
+std::string winner_text(const Comparison& comparison) {
+  constexpr std::string_view feats[] = {"is the cheapest", "is the fastest", "takes the fewest GPUs",
+                                        "takes the least energy", "emits the least CO2"};
+  const OptionResult& first = comparison.rows.front();
+  if (!first.runs() || !first.in_time) return "";
+  std::vector<const OptionResult*> others;
+  for (const OptionResult& row : comparison.rows) {
+    if (&row != &first && row.runs() && row.in_time) others.push_back(&row);
+  }
+  const auto named = [](const OptionResult& row) { return fmt::format("{} on {} nodes", row.option, row.nodes); };
+  std::string out = fmt::format("{} {}: {} days{}", named(first),
+                                others.empty() ? "is the only one" : feats[static_cast<std::size_t>(comparison.order)],
+                                days_text(first.finish_s.value),
+                                first.cost_usd ? fmt::format(", {}", format_usd(first.cost_usd->value)) : "");
+  const auto ties =
+      std::count_if(others.begin(), others.end(), [](const OptionResult* row) { return row->ties_with_first; });
+  if (ties > 1) return out + fmt::format("; {} others could change places with it.\n", ties);
+  if (ties == 1) return out + fmt::format("; {} could change places with it.\n", named(*others.front()));
+  return out + (others.empty() ? ".\n" : fmt::format("; {} is next.\n", named(*others.front())));
+}
+
 }  // namespace
 
 std::string comparison_text(const ComparisonFile& file, const Comparison& comparison) {
@@ -102,7 +126,7 @@ std::string comparison_text(const ComparisonFile& file, const Comparison& compar
   }
   out += "\n" + comparison_question(file, comparison) + "\n";
   const bool runs = any_runs(comparison, [](const OptionResult&) { return true; });
-  if (runs) out += rows_text(file, comparison) + option_strategies(comparison);
+  if (runs) out += rows_text(file, comparison) + winner_text(comparison) + option_strategies(comparison);
   return out + refusals_text(comparison) + notes_text(comparison_remarks(comparison));
 }
 

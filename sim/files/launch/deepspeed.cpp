@@ -1,4 +1,4 @@
-// Sources of the valid combinations: deepspeed/runtime/pipe/engine.py of DeepSpeed v0.19.5, megatron/arguments.py of
+// Sources of the valid combinations: deepspeed/runtime/pipe/engine.py of DeepSpeed v0.19.8, megatron/arguments.py of
 // Megatron-DeepSpeed.
 
 #include "launch/launch_targets.hpp"
@@ -25,9 +25,6 @@ void require_job(const Job& job) {
                       "DeepSpeed's expert-parallel groups do not take tensor ranks", "choose expert_tensor: tensor");
   require_expressible(s.recompute == Recompute::none || s.partly_recomputed() == 0, "strategy.recompute_layers",
                       "Megatron-DeepSpeed recomputes all layers or none", "leave it out");
-  const bool groups = s.zero > 0 && s.shards() < s.replicas();
-  require_expressible(!groups || s.zero == 3, "strategy.zero_group",
-                      "DeepSpeed shards in groups (MiCS) at stage 3 only", "leave it out");
 }
 
 LaunchOptions arguments(const Job& job, const OptionList& list) {
@@ -77,6 +74,7 @@ LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& har
   out.start = {"pretrain_gpt.py"};
   out.comments = {list.title(), keys.title(), world_comment(job)};
   require_possible(job, list);
+  require_possible(job, keys);
   require_job(job);
   out.options = arguments(job, list);
   list.require(out.options);

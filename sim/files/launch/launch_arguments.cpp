@@ -50,7 +50,7 @@ constexpr std::array kTargets = {
                  deepspeed_program,
                  "arguments.txt",
                  "ds_config.json",
-                 {{{"megatron-deepspeed", ""}}}},
+                 {{{"megatron-deepspeed", ""}, {"deepspeed", ""}}}},
     TargetWriter{{LaunchTarget::accelerate, "accelerate",
                   "Hugging Face: options of TRL's sft, and the configuration of accelerate launch."},
                  accelerate_program,
