@@ -136,7 +136,7 @@ SmallSpace uneven_ends() {
 
 SmallSpace parts_of_microbatches() {
   SmallSpace out{"dense model on two nodes: microbatches whole or in two parts, collectives with few channels",
-                 small_job(small_model(8, 1024, false), small_cluster("hgx-h100", 2, 6 * kGB), "kareus", 32),
+                 small_job(small_model(8, 1024, false), small_cluster("hgx-h100", 2, 3 * kGB), "kareus", 32),
                  smallest_space()};
   out.space.tensor = {1, 2, 4};
   out.space.context = {1, 2};

@@ -83,11 +83,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 16, sequence_length: 4096, lora: {rank: 16}}\n"
      "strategy: {tensor: 2, sequence_parallel: true, recompute: full, recompute_layers: 2}\n"},
-    {"microbatches that may run in two parts",
+    {"microbatches in two parts",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 64, framework: kareus}\n"
-     "strategy: {tensor: 4, micro_batch: 2}\n"},
+     "strategy: {tensor: 2, micro_batch: 2, nanobatches: 2}\n"},
     {"replicas over leaves",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 16}], fabric: {type: fat-tree, oversubscription: 4}}\n"

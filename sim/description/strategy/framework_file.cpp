@@ -182,7 +182,8 @@ class FrameworkReader {
     if (const std::optional<Node> like = root_.find("like")) inherit(inherited(*like));
     framework_.name = name_of(root);
     if (const std::optional<Node> program = root_.find("program")) {
-      framework_.program = read_text(*program, "a list of options of hw_profiles/launch/options");
+      framework_.program = read_text(*program, "a list of options of hw_profiles/launch/options, or none");
+      if (framework_.program == "none") framework_.program.clear();
     }
     if (const std::optional<Node> source = root_.find("source")) {
       framework_.source = read_source(*source);

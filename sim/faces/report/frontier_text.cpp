@@ -71,7 +71,10 @@ std::string steps_text(const FrontierReport& report) {
     table.add({step.choices, in_seconds(step.t_min_s), in_joules(step.t_min_energy_j), in_joules(step.energy_j),
                in_percent(step.saving)});
   }
-  return table.text() + '\n';
+  const double above = plan.executed.energy_j / plan.planned_energy_j - 1;
+  return table.text() +
+         fmt::format("  the plan needs {} more than the curve, below which no plan of these choices lies\n\n",
+                     format_percent(std::max(0.0, above)));
 }
 
 }  // namespace

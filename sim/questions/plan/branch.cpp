@@ -8,9 +8,21 @@
 
 namespace mirfak {
 
+namespace {
+
+// Returns the costs of a layout with the channels that a strategy leaves to collectives.
+std::shared_ptr<const LayoutCosts> with_channels(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy) {
+  Strategy sized = layout->job.strategy;
+  if (sized.communication_sms == strategy.communication_sms) return layout;
+  sized.communication_sms = strategy.communication_sms;
+  return std::make_shared<const LayoutCosts>(layout->job, sized);
+}
+
+}  // namespace
+
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
                SharedBlocks& shared, const EnergyAsked& energy, const MemoryLimit& limit)
-    : layout_(std::move(layout)),
+    : layout_(with_channels(std::move(layout), strategy)),
       job_(layout_->job),
       energy_(energy),
       shares_(microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch)),

@@ -14,8 +14,8 @@ namespace mirfak {
 // Groups of ranks that the strategies of one layout share, and the hardware and links of their stages. Values exist for
 // each place, indexed as StagePlans are: class c of C on stage s is at s * C + c.
 struct LayoutCosts {
-  // `strategy` gives the sizes of groups; its other fields do not matter. Error(infeasible) if a team of ranks lies on
-  // several types of nodes.
+  // `strategy` gives the sizes of groups, and the channels of collectives; its other fields do not matter.
+  // Error(infeasible) if a team of ranks lies on several types of nodes.
   LayoutCosts(Job of, const Strategy& strategy);
 
   int count() const { return static_cast<int>(classes.size()); }
