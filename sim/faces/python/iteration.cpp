@@ -1,6 +1,7 @@
 #include "python/iteration.hpp"
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "python/captured.hpp"
 #include "python/json.hpp"
 #include "python/sampling.hpp"
@@ -11,6 +12,7 @@
 #include "report/summary_text.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/jobs_file.hpp"
+#include "simulation/figures.hpp"
 #include "simulation/laws.hpp"
 
 #include <fmt/format.h>
@@ -234,6 +236,12 @@ void add_texts(IterationClass& type) {
 }  // namespace
 
 void add_iteration(nb::module_& module) {
+  module.def(
+      "figure_label", [](const std::string& key) { return iteration_figure(key).label; }, "key"_a,
+      "The words for a figure of an iteration, which all tables have.");
+  module.def(
+      "figure_text", [](const std::string& key, double value) { return format(value, unit_of_key(key)); }, "key"_a,
+      "value"_a, "A figure with three digits and the unit that its key says.");
   IterationClass type(module, "Result",
                       "A simulated iteration. Its attributes are the keys of `mirfak simulate --format json`.");
   add_figures(type);
