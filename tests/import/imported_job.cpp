@@ -59,6 +59,30 @@ TEST_CASE("a script with its #SBATCH lines becomes a scenario that reads back as
   CHECK(unknown);
 }
 
+TEST_CASE("types of the optimizer's states and capacities of experts are read from Megatron-LM's options") {
+  const std::string dense(kScript);
+  const std::string end = "--bf16 --lr";
+  const auto with = [&](const std::string& options) {
+    std::string text = dense;
+    text.replace(text.find(end), end.size(), options + " " + end);
+    const ImportedJob job = imported(text, "train.sh", {});
+    CHECK(job.draft.obstacles().empty());
+    return parse_scenario(job.scenario, all_sources()).job.training;
+  };
+  const TrainingSpec states = with(
+      "--use-distributed-optimizer --use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 "
+      "--main-params-dtype fp16");
+  CHECK(states.first_moment == "bf16");
+  CHECK(states.second_moment == "fp8");
+  CHECK(states.main_parameters == "fp16");
+  CHECK_FALSE(with("--use-distributed-optimizer --exp-avg-dtype bf16").narrow_states());
+  const TrainingSpec capacity = with(
+      "--sequence-parallel --num-experts 8 --expert-model-parallel-size 4 --moe-expert-capacity-factor 1.5 "
+      "--moe-pad-expert-input-to-capacity");
+  CHECK(capacity.expert_capacity_factor == 1.5);
+  CHECK(capacity.pad_to_capacity);
+}
+
 TEST_CASE("what cannot run is read all the same, and an impossible value is refused at its place") {
   const ImportedJob job =
       imported(kScript, "train.sh", {"hgx-h100:1"}, {{"TP", "16"}, {"MORE", "--global-batch-size 64"}});

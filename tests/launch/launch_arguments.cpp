@@ -229,6 +229,15 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
                 {"--optimizer-offload-fraction", "0.5"},
                 {"--overlap-cpu-optimizer-d2h-h2d", ""},
                 {"--use-precision-aware-optimizer", ""}});
+  check_values(
+      megatron(job("llama3-8b", 2, "zero: 1", ", first_moment: bf16, second_moment: fp8, main_parameters: fp16")),
+      {{"--use-precision-aware-optimizer", ""},
+       {"--exp-avg-dtype", "bf16"},
+       {"--exp-avg-sq-dtype", "fp8"},
+       {"--main-params-dtype", "fp16"}});
+  check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--exp-avg-dtype", "--use-precision-aware-optimizer"});
+  check_values(megatron(job("mixtral-8x7b", 2, "expert: 8", ", expert_capacity_factor: 1.25, pad_to_capacity: true")),
+               {{"--moe-expert-capacity-factor", "1.25"}, {"--moe-pad-expert-input-to-capacity", ""}});
   check_values(megatron(job("llama3-8b", 1, "offload_layers: 8")), {{"--cpu-offloading-num-layers", "8"}});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),

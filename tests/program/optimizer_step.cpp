@@ -48,6 +48,22 @@ TEST_CASE("bytes of state: Adam keeps 12 per parameter, Adafactor the master cop
   CHECK(optimizer_bytes(job, parameters) == 4);
 }
 
+TEST_CASE("states of fewer bytes: a byte less of each parameter's state for each, read and written in a step") {
+  Job job = small_job(8, 2, {}, 16);
+  job.framework = test::framework_named("megatron-core");
+  const StageParameters parameters = plan_stages(job, shard_blocks(job)).front().parameters;
+  const double traffic = optimizer_traffic_bytes(job, parameters);
+  job.training.first_moment = "bf16";
+  CHECK(optimizer_bytes(job, parameters) == 12 - 2);
+  job.training.second_moment = "fp8";
+  CHECK(optimizer_bytes(job, parameters) == 12 - 2 - 3);
+  job.training.main_parameters = "fp16";
+  CHECK(optimizer_bytes(job, parameters) == 12 - 2 - 3 - 2);
+  CHECK(optimizer_traffic_bytes(job, parameters) == traffic - 2 * (2 + 3 + 2));
+  job.training.precision = "fp32";  // the parameters are the copy that is updated
+  CHECK(optimizer_bytes(job, parameters) == 8 - 2 - 3);
+}
+
 TEST_CASE("Muon: layers' matrices keep one moment, and each takes 5 (4 m^2 n + 2 m^3) FLOP to be made orthogonal") {
   Strategy strategy;
   strategy.data = 4;

@@ -152,6 +152,50 @@ TEST_CASE("an expert with twice the tokens lengthens the iteration by what its r
   CHECK(expert_load(with_tokens(mixture(4), one_twice())) == doctest::Approx(1.2));
 }
 
+namespace {
+
+Job with_capacity(Job job, double factor, bool pad) {
+  job.training.expert_capacity_factor = factor;
+  job.training.pad_to_capacity = pad;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("a capacity drops what popular experts have beyond it, and fills up what others lack where they are padded") {
+  const Job popular = with_tokens(mixture(kExperts), one_twice());
+  // The sixth takes 1.2 of its 2, the 15 others 14/15 each.
+  CHECK(expert_rows(with_capacity(popular, 1.2, false)) == doctest::Approx((14 + 1.2) / 16));
+  CHECK(expert_load(with_capacity(popular, 1.2, false)) == doctest::Approx(1.2 * 16 / (14 + 1.2)));
+  CHECK(expert_rows(with_capacity(popular, 3, false)) == doctest::Approx(1));
+  CHECK(expert_load(with_capacity(popular, 3, false)) == doctest::Approx(2));
+  CHECK(expert_rows(with_capacity(popular, 1.2, true)) == 1.2);
+  CHECK(expert_load(with_capacity(popular, 1.2, true)) == doctest::Approx(1));
+  CHECK(expert_rows(with_capacity(mixture(4), 0.5, false)) == 0.5);
+  // Equal experts are never too many for a capacity of 1.
+  CHECK(alike(result_of(mixture(4)), result_of(with_capacity(mixture(4), 1, false))));
+  CHECK(alike(result_of(mixture(4)), result_of(with_capacity(mixture(4), 1, true))));
+}
+
+TEST_CASE(
+    "experts that are padded to twice their rows take as long as with twice the rows, and do no more of the model") {
+  const Job even = at_low_clock(free_communication(mixture(kExperts)));
+  const IterationResult before = result_of(even);
+  const IterationResult padded = result_of(with_capacity(even, 2, true));
+  const double expected = kLayers * kMicrobatches * gain_of_layer(even);
+  CHECK(padded.iteration_time_s - before.iteration_time_s > 0.99 * expected);
+  CHECK(padded.model_flop == doctest::Approx(before.model_flop).epsilon(1e-9));
+  CHECK(padded.memory_peak_bytes > before.memory_peak_bytes);
+  const double more = padded.hardware_tflops_per_gpu * padded.iteration_time_s -
+                      before.hardware_tflops_per_gpu * before.iteration_time_s;
+  CHECK(more > 0);
+  const IterationResult dropped = result_of(with_capacity(even, 0.5, false));
+  CHECK(dropped.iteration_time_s < before.iteration_time_s);
+  CHECK(dropped.model_flop < before.model_flop);
+  const auto exchange = [](const Job& job) { return part(result_of(job), Activity::expert_communication); };
+  CHECK(exchange(with_capacity(mixture(kExperts), 2, true)) / exchange(mixture(kExperts)) > 1.6);
+}
+
 TEST_CASE("exchanges carry the rows of the fullest rank, but a gather brings all tokens anyway") {
   const auto growth = [](ExpertDispatcher dispatcher) {
     const Job job = mixture(kExperts, dispatcher);

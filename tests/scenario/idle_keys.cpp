@@ -76,7 +76,7 @@ const std::map<std::string, std::string> kJobs = {
     {"experts",
      "model: mixtral-8x7b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
-     "training: {global_batch: 64, sequence_length: 4096}\n"
+     "training: {global_batch: 64, sequence_length: 4096, expert_capacity_factor: 1.25}\n"
      "strategy: {tensor: 2, expert: 4, sequence_parallel: true, zero: 1, context: 2, recompute: selective}\n"},
     {"adapters in memory of the host",
      "model: llama3-8b\n"
@@ -126,6 +126,7 @@ const std::map<std::string, std::string> kJobs = {
 const std::vector<std::string> kValues = {"llama3-8b",
                                           "[{type: dgx-a100-80g, count: 2}]",
                                           "megatron-lm-2022",
+                                          "bf16",
                                           "true",
                                           "false",
                                           "1",

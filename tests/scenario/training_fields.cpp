@@ -86,10 +86,15 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"lora", "{rank: 16, targets: [qkv, fc2], dropout: 0.1}"},
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
+      {"first_moment", "bf16"},
+      {"second_moment", "fp8"},
+      {"main_parameters", "fp16"},
+      {"expert_capacity_factor", "1.5"},
       {"tokens", "20000000000"}};
   // Settings that a value takes effect with.
   const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
-      {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}}};
+      {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}},
+      {"pad_to_capacity", {"training.expert_capacity_factor=1.5"}}};
   const TrainingSpec usual = parse(kSmall).job.training;
   for (const auto& field : training_fields().fields()) {
     CAPTURE(field.key());

@@ -56,6 +56,16 @@ struct TrainingSpec {
   std::string framework;           // key for FrameworkCatalog: a name, an absolute path or a line of YAML
   std::string gradient_precision;  // precision of gradient reduction: bf16, fp16 or fp32; empty: the framework's
   Optimizer optimizer = Optimizer::adam;
+  // Types of states that Adam and LAMB keep for each parameter: fp32, bf16, fp16 or fp8; main_parameters is the copy of
+  // the parameters that the step updates.
+  std::string first_moment = "fp32";
+  std::string second_moment = "fp32";
+  std::string main_parameters = "fp32";
+  // Rows of an expert at most, as a multiple of the rows that it has where all experts have equally many; 0: no limit.
+  double expert_capacity_factor = 0;
+  bool pad_to_capacity = false;  // every expert has as many rows as its capacity allows, zeros among them
+
+  bool narrow_states() const { return first_moment != "fp32" || second_moment != "fp32" || main_parameters != "fp32"; }
 
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };

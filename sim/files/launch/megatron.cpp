@@ -75,6 +75,7 @@ void add_sharding(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   const bool muon = job.training.optimizer == Optimizer::muon;  // dist_muon divides matrices by itself
   if (s.zero > 0 && !muon) out.flag("--use-distributed-optimizer");
+  if (job.training.narrow_states()) out.flag("--use-precision-aware-optimizer");
   if (s.shards() > 1 && s.shards() < s.replicas()) {
     out.value("--num-distributed-optimizer-instances", s.replicas() / s.shards());
   }

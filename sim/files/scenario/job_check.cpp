@@ -89,6 +89,16 @@ void check_experts(const Document& document, const Job& job) {
                         fmt::format("none can get more than 1/{}", mixture.per_token));
 }
 
+// Drawn popularity has other experts full in every layer: what a capacity drops of them is not modelled.
+void check_capacity(const Document& document, const Job& job) {
+  if (job.training.expert_capacity_factor == 0 || !job.cluster.perturbations().draws_experts()) return;
+  locate(document, "training.expert_capacity_factor")
+      .fail_infeasible(
+          "a capacity and experts' popularity that is drawn (cluster.perturbations.experts.skew) do not go "
+          "together",
+          "state measured tokens of experts, or leave one of them out");
+}
+
 }  // namespace
 
 bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
@@ -108,6 +118,7 @@ void check_job(const Document& document, const Job& job) {
   check_sizes(document, job);
   check_hardware(document, job);
   check_experts(document, job);
+  check_capacity(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
 }
 

@@ -110,6 +110,37 @@ const std::vector<std::string>& optimizer_names() {
   return names;
 }
 
+namespace {
+
+const std::vector<std::string>& moment_types() {
+  static const std::vector<std::string> names = {"fp32", "bf16", "fp16", "fp8"};
+  return names;
+}
+
+const std::vector<std::string>& main_parameter_types() {
+  static const std::vector<std::string> names = {"fp32", "bf16", "fp16"};
+  return names;
+}
+
+void check_capacity(const Node& node, const TrainingSpec& training) {
+  if (!training.pad_to_capacity || training.expert_capacity_factor > 0) return;
+  node.fail("pad_to_capacity: how many rows an expert is padded to is not said", "state expert_capacity_factor");
+}
+
+// Refuses types of states that the optimizer does not keep, or keeps in a type of its own.
+void check_states(const Node& node, const TrainingSpec& training) {
+  const bool chosen = training.optimizer == Optimizer::adam || training.optimizer == Optimizer::lamb;
+  if (chosen || !training.narrow_states()) return;
+  for (const char* key : {"first_moment", "second_moment", "main_parameters"}) {
+    const Value* const stated = node.value().find(key);
+    if (stated == nullptr || stated->scalar == "fp32") continue;
+    node.child(*stated, key)
+        .fail("only adam and lamb keep states whose types are chosen", "change training.optimizer, or leave it out");
+  }
+}
+
+}  // namespace
+
 const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
   using T = TrainingSpec;
   using F = FieldTable<T, FrameworkCatalog>::Field;
@@ -173,6 +204,23 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "`adam`, `adam-8bit` (both moments in 8 bits), `adafactor` (sums over rows and columns instead of moments), "
         "`lamb`, `sgd` (with momentum), `muon` (layers' matrices by orthogonal momentum, the rest by Adam) or "
         "`none`"),
+      F("first_moment", &T::first_moment, {0, 0, moment_types},
+        "type of Adam's and LAMB's first moment: `fp32`, `bf16`, `fp16` or `fp8` (Transformer Engine's FusedAdam, "
+        "Megatron Core's `exp_avg_dtype`)")
+          .if_set(),
+      F("second_moment", &T::second_moment, {0, 0, moment_types}, "the same of the second moment (`exp_avg_sq_dtype`)")
+          .if_set(),
+      F("main_parameters", &T::main_parameters, {0, 0, main_parameter_types},
+        "type of the parameters that Adam and LAMB update, beside those of 16 bits that passes compute with: `fp32`, "
+        "`bf16`, `fp16` (`main_params_dtype`)")
+          .if_set(),
+      F("expert_capacity_factor", &T::expert_capacity_factor, {0, 1000},
+        "an expert takes so many times the rows that it has where all have equally many, and drops the others; 0: "
+        "it takes all. Only with experts' measured popularity does a factor of 1 or more drop any")
+          .if_set(),
+      F("pad_to_capacity", &T::pad_to_capacity, {},
+        "experts compute as many rows as `expert_capacity_factor` allows, with zeros in those that are missing")
+          .if_set(),
       F("tokens", &T::tokens, {1, 1e18}, "of the whole training: adds training time and cost").or_null().if_set(),
   };
   return table;
@@ -183,6 +231,8 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model, const Frame
   defaults.sequence_length = model.max_sequence;
   TrainingSpec training = training_fields().read(node, defaults, frameworks);
   if (training.framework.empty()) training.framework = frameworks.default_name();
+  check_states(node, training);
+  check_capacity(node, training);
   return training;
 }
 

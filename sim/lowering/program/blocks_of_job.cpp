@@ -441,7 +441,7 @@ class BlockSharder {
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
     const FrozenWeights base = frozen_weights(job_.training.adapters.base);
     if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), {base.bytes, base.kernels});
-    if (const double load = expert_load(job_); load != 1) scale_expert_rows(graph, load);
+    if (const double rows = expert_load(job_) * expert_rows(job_); rows != 1) scale_expert_rows(graph, rows);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
   }
@@ -596,7 +596,8 @@ namespace {
 // Bytes of an exchange of rows. The fullest rank decides: it receives or returns the most rows. A gather brings all
 // tokens to every rank.
 double exchanged_bytes(const Job& job, const BlockStep& step) {
-  return job.strategy.expert_dispatcher == ExpertDispatcher::all_gather ? step.bytes / expert_load(job) : step.bytes;
+  const bool gathers = job.strategy.expert_dispatcher == ExpertDispatcher::all_gather;
+  return gathers ? step.bytes / (expert_load(job) * expert_rows(job)) : step.bytes;
 }
 
 }  // namespace
@@ -630,6 +631,22 @@ double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
 }
 
 namespace {
+
+// FLOPs of one forward pass on rows that no token chose.
+double padding_flop(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
+  const double rows = expert_rows(job);
+  if (rows <= 1) return 0;
+  double flop = 0;
+  for (const BlockStep& step : block.forward) {
+    if (step.kind != BlockStep::Kind::kernel) continue;
+    const Operator& op = block.graph.op(step.op);
+    const bool of_experts = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
+      return block.graph.tensor(input.tensor).density < 1;
+    });
+    if (of_experts) flop += costs.kernels.price(block, step).flop * (1 - 1 / rows);
+  }
+  return flop;
+}
 
 Body forward_body(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
   BodyWriter writer(job, block, costs);
@@ -681,7 +698,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   }
   out.folded_forward = block.part ? fold_in_row(out.forward_row) : fold(out.forward);
   out.folded_backward = block.part ? fold_in_row(out.backward_row) : fold(out.backward);
-  const double missing = missing_flop(block, costs);
+  const double missing = missing_flop(block, costs) + 3 * padding_flop(job, block, costs);
   out.model_flop = 3 * out.folded_forward.flop - missing;
   out.visible_flop = 3 * out.folded_forward.executed_flop - missing;
   out.settled_clock = costs.kernels.settled_share();

@@ -2,16 +2,48 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 namespace mirfak {
 
-double expert_load(const Job& job) {
+namespace {
+
+// Returns the rows of each expert over the mean of the rows that tokens choose; empty: all have equally many.
+std::vector<double> measured_loads(const Job& job) {
   const std::optional<ExpertPopularity>& experts = job.cluster.perturbations().experts;
-  if (!experts || !experts->measured()) return 1;
+  if (!experts || !experts->measured()) return {};
   const MixtureOfExperts& mixture = job.model.mixture;
-  return fullest_rank(experts->loads(static_cast<int>(mixture.experts), static_cast<int>(mixture.per_token)),
-                      job.strategy.expert);
+  std::vector<double> loads = experts->loads(static_cast<int>(mixture.experts), static_cast<int>(mixture.per_token));
+  if (const double capacity = job.training.expert_capacity_factor; capacity > 0) {
+    for (double& load : loads) load = job.training.pad_to_capacity ? capacity : std::min(load, capacity);
+  }
+  return loads;
+}
+
+double mean(const std::vector<double>& loads) {
+  return std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(loads.size());
+}
+
+}  // namespace
+
+double expert_load(const Job& job) {
+  std::vector<double> loads = measured_loads(job);
+  if (loads.empty()) return 1;
+  if (job.training.expert_capacity_factor > 0) {
+    const double taken = mean(loads);
+    for (double& load : loads) load /= taken;
+  }
+  return fullest_rank(loads, job.strategy.expert);
+}
+
+double expert_rows(const Job& job) {
+  const double capacity = job.training.expert_capacity_factor;
+  if (capacity == 0) return 1;
+  if (job.training.pad_to_capacity) return capacity;
+  const std::vector<double> loads = measured_loads(job);
+  return loads.empty() ? std::min(1.0, capacity) : mean(loads);
 }
 
 bool is_where_tokens_are(const Operator& op) {

@@ -11,6 +11,10 @@ namespace mirfak {
 // that rank's. Work and energy are those of the mean rank.
 double expert_load(const Job& job);
 
+// Ratio of the rows that experts compute on to the rows that tokens choose: below 1 where a capacity drops some, above
+// 1 where experts are padded to it.
+double expert_rows(const Job& job);
+
 // True for kernels that run where tokens are, not where experts are: before an exchange, every rank has equally many
 // rows.
 bool is_where_tokens_are(const Operator& op);

@@ -8,6 +8,7 @@
 //                       (algorithm 4)                                                                -8
 //   Muon                one moment less for matrices of layers, read and written, and in addition the bytes
 //                       of orthogonalization.hpp                                                     -8
+//   states of 1 or 2 bytes  each read and written, and a byte less for each that the type saves
 //   LAMB                the update is written, its norm and the parameter's are taken, then both are
 //                       read again to apply it (NVIDIA/apex FusedLAMB: stage 1, two norms, stage 2)  +20
 
@@ -28,15 +29,30 @@ constexpr double kMomentIn8Bits = 1 + 4 / 256.0;
 
 bool full_precision(const Job& job) { return bytes_per_element(job.precision()) == 4; }
 
+// Returns the bytes of a parameter that a state of this type saves, compared with fp32.
+double saved_by(const std::string& type) {
+  if (type == "fp32") return 0;
+  return type == "fp8" ? 3 : 2;
+}
+
+// Returns the bytes of a parameter that states of chosen types save. Without a copy in fp32 there is none to shorten.
+double saved_bytes(const Job& job) {
+  const TrainingSpec& training = job.training;
+  const double main = full_precision(job) ? 0 : saved_by(training.main_parameters);
+  return saved_by(training.first_moment) + saved_by(training.second_moment) + main;
+}
+
 double adam_bytes(const Job& job) {
-  if (full_precision(job)) return 2 * kMoment;  // the parameters are their own master copy
-  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_bytes_fp16
-                                            : job.framework.memory.optimizer_bytes;
+  if (full_precision(job)) return 2 * kMoment - saved_bytes(job);  // the parameters are their own master copy
+  const double bytes = job.precision() == Precision::fp16 ? job.framework.memory.optimizer_bytes_fp16
+                                                          : job.framework.memory.optimizer_bytes;
+  return bytes - saved_bytes(job);
 }
 
 double adam_traffic_bytes(const Job& job) {
-  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_traffic_bytes_fp16
-                                            : job.framework.memory.optimizer_traffic_bytes;
+  const double bytes = job.precision() == Precision::fp16 ? job.framework.memory.optimizer_traffic_bytes_fp16
+                                                          : job.framework.memory.optimizer_traffic_bytes;
+  return bytes - 2 * saved_bytes(job);
 }
 
 double matrix_share(const StageParameters& parameters) {

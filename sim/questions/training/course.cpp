@@ -175,7 +175,8 @@ std::vector<CheckpointTier> checkpoint_tiers(const Job& job, const Operations& o
 
 double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {
   if (plan.bytes > 0) return plan.bytes;
-  if (job.training.optimizer != Optimizer::adam || job.training.adapters.rank > 0) {
+  const TrainingSpec& training = job.training;
+  if (training.optimizer != Optimizer::adam || training.adapters.rank > 0 || training.narrow_states()) {
     fail_infeasible(plan.where, "the size of a checkpoint of this optimizer is not known",
                     "write bytes or write_s of the checkpoint");
   }
