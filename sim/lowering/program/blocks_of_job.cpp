@@ -6,7 +6,6 @@
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "graph/dequantization.hpp"
-#include "graph/missing_gradients.hpp"
 #include "model/blocks.hpp"
 #include "program/body_cache.hpp"
 #include "program/data_parallel.hpp"
@@ -18,6 +17,7 @@
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/replica_placement.hpp"
+#include "program/uncounted_flop.hpp"
 #include "sharding/axis_rules.hpp"
 
 #include <algorithm>
@@ -618,35 +618,7 @@ Explanation explain_collective_step(const Job& job, const PartitionedBlock& bloc
                                  group, exchange_of(job));
 }
 
-// FLOPs of the gradients that the convention counts but that are never computed.
-double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
-  const bool differentiated = has_gradients(block.graph);
-  double flop = 0;
-  for (const BlockStep& step : block.forward) {
-    if (step.kind != BlockStep::Kind::kernel) continue;
-    const int missing = missing_gradients(block.graph, block.graph.op(step.op), differentiated);
-    if (missing > 0) flop += missing * costs.kernels.price(block, step).flop;
-  }
-  return flop;
-}
-
 namespace {
-
-// FLOPs of one forward pass on rows that no token chose.
-double padding_flop(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
-  const double rows = expert_rows(job);
-  if (rows <= 1) return 0;
-  double flop = 0;
-  for (const BlockStep& step : block.forward) {
-    if (step.kind != BlockStep::Kind::kernel) continue;
-    const Operator& op = block.graph.op(step.op);
-    const bool of_experts = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
-      return block.graph.tensor(input.tensor).density < 1;
-    });
-    if (of_experts) flop += costs.kernels.price(block, step).flop * (1 - 1 / rows);
-  }
-  return flop;
-}
 
 Body forward_body(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
   BodyWriter writer(job, block, costs);
@@ -698,7 +670,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   }
   out.folded_forward = block.part ? fold_in_row(out.forward_row) : fold(out.forward);
   out.folded_backward = block.part ? fold_in_row(out.backward_row) : fold(out.backward);
-  const double missing = missing_flop(block, costs) + 3 * padding_flop(job, block, costs);
+  const double missing = uncounted_flop(job, block, costs);
   out.model_flop = 3 * out.folded_forward.flop - missing;
   out.visible_flop = 3 * out.folded_forward.executed_flop - missing;
   out.settled_clock = costs.kernels.settled_share();
