@@ -231,7 +231,7 @@ const std::set<std::string> kDecideWhatRuns = {"strategy.data", "strategy.accoun
 
 // Some jobs have no use for any value of these, and others have.
 const std::set<std::string> kBesideOthers = {"cluster.fabric.routing_seed", "cluster.nodes[0].topology",
-                                             "cluster.nodes[0].scale_up"};
+                                             "cluster.nodes[0].scale_up", "training.pad_to_capacity"};
 
 // These shape the network's graph, which `mirfak topology` prints; collectives are priced without it.
 const std::set<std::string> kOnlyOfTheGraph = {"cluster.fabric.type",         "cluster.fabric.uplinks",

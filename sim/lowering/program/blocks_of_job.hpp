@@ -133,7 +133,7 @@ struct BlockBodies {
   SplitBody split;
   FoldedBody folded_backward_input;
   FoldedBody folded_backward_weight;
-  // Where the block's microbatch runs as two parts: the bodies at all places of a row. `forward` and `backward` are
+  // The bodies at all places of a row, if the block's microbatch runs as two parts. `forward` and `backward` are
   // then those inside of a row, which neither begin nor end it; no row of blocks takes less time than they do together.
   RowBodies forward_row;
   RowBodies backward_row;

@@ -14,7 +14,7 @@ namespace mirfak {
 using Microwatts = std::int64_t;
 inline constexpr Microwatts kUnlimited = Microwatts(1) << 62;
 
-// What distinguishes ways to run a pass besides one clock for all of it.
+// Choices that a way to run a pass makes besides one clock for all of it.
 struct PassWay {
   struct Run {
     double clock_hz = 0;
