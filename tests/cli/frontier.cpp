@@ -116,7 +116,7 @@ TEST_CASE("clocks of parts, and ways to run passes: what each kind of choice sav
   REQUIRE(joint.status == 0);
   CHECK(nlohmann::json::parse(joint.out)["steps"].size() == 4);
   CHECK(with({"--switch-time", "1ms"}).status == 2);  // of whole passes
-  CHECK(with({"--unit", "part", "--switch-time", "1"}).status == 2);
+  CHECK(with({"--unit", "part", "--switch-time", "1 mile"}).status == 2);
   CHECK(with({"--unit", "kernel"}).status == 2);
   CHECK(with({"--communication-sms", "4"}).status == 2);
   CHECK(with({"--joint", "--communication-sms", "0"}).status == 2);

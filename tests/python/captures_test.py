@@ -6,7 +6,7 @@ import unittest
 
 import mirfak
 
-from program import SOURCE, printed, without_clock
+from program import SOURCE, of_program, printed, without_clock
 
 CAPTURE = SOURCE / "scenarios" / "capture" / "fsdp.capture"
 SCENARIO = SOURCE / "scenarios" / "capture" / "fsdp.yaml"
@@ -69,7 +69,7 @@ class Captures(unittest.TestCase):
     def test_clocks_of_a_captured_pipeline(self):
         capture = SOURCE / "scenarios" / "capture" / "stages.capture"
         result = mirfak.frontier(capture, nodes="hgx-h100:1", stragglers=[1.1])
-        expected = printed("frontier", capture, "--nodes", "hgx-h100:1", "--straggler", 1.1)
+        expected = of_program("frontier", capture, "--nodes", "hgx-h100:1", "--straggler", 1.1)
         self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
         self.assertEqual(len(result.clock_plan()["plans"][0]["stages"]), 4)
 
