@@ -20,9 +20,9 @@ namespace captured_clocks_test {
 
 namespace {
 
-CapturedScenario scenario_of(const std::string& name, const std::string& node) {
+CapturedScenario scenario_of(const std::string& name, const std::string& node, const std::string& of_cluster = "") {
   const std::string text = "capture: " + source_root() + "/scenarios/capture/" + name + ".capture\n" +
-                           "cluster: {nodes: [{type: " + node + ", count: 1}]}\n";
+                           "cluster: {nodes: [{type: " + node + ", count: 1}]" + of_cluster + "}\n";
   return read_captured_scenario(Document::from_text(text, "job.yaml"), sources());
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a plan, executed kernel by kernel, keeps its time and energy") {
   }
 }
 
-TEST_CASE("ranks that meet inside passes are refused, with the place") {
+TEST_CASE("ranks that meet inside passes, or are slow, are refused, with the place") {
   const auto refusal = [](const CapturedScenario& scenario) -> std::string {
     try {
       captured_clocks(scenario, sources());
@@ -104,6 +104,8 @@ TEST_CASE("ranks that meet inside passes are refused, with the place") {
   };
   CHECK(refusal(scenario_of("fsdp", "hgx-h100")).find("ranks 0 and 1 wait for each other inside a pass") !=
         std::string::npos);
+  CHECK(refusal(scenario_of("stages", "hgx-h100", ", perturbations: {ranks: [{rank: 1, compute: 1.5}]}"))
+            .find("job.yaml:2:") == 0);
 }
 
 }  // namespace captured_clocks_test

@@ -1,8 +1,8 @@
 #include "capture/captured_clocks.hpp"
 
-#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "energy/device_clocks.hpp"
+#include "scenario/sections.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -109,8 +109,9 @@ class ClockPrices {
 
 CapturedClocks captured_clocks(const CapturedScenario& scenario, const CaptureSources& sources) {
   if (!scenario.cluster.perturbations().empty()) {
-    fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks that are equally fast",
-                    "leave it out, and name slow pipelines by --straggler");
+    locate(scenario.document, "cluster.perturbations")
+        .fail_infeasible("clocks are planned for ranks that are equally fast",
+                         "leave it out, and name slow pipelines by --straggler");
   }
   CapturedClocks out;
   out.simulated = simulate(scenario, sources);

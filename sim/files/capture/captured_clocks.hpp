@@ -19,7 +19,7 @@ struct CapturedClocks {
 
 // Prices each pass of a capture at each clock: the whole step is executed with all GPUs at that clock. What happens
 // between passes takes as long as at the highest clocks. At the highest clocks the step takes the time and energy of
-// simulate(). Errors as of simulate() and pass_program(); Error(input) for cluster.perturbations.
+// simulate(). Errors as of simulate() and pass_program(); Error(infeasible) at cluster.perturbations.
 CapturedClocks captured_clocks(const CapturedScenario& scenario, const CaptureSources& sources);
 
 // Returns the highest clock of each kernel of the step when its passes run at these clocks, and everything else at the
