@@ -299,7 +299,7 @@ void derive_fields(ModelSpec& model) {
   model.head_dim = std::max<std::int64_t>(1, model.hidden / model.heads);
   model.mixture.ffn = common_divisor(model, Parallelism::expert_tensor, 0);
   model.vocab = size("vocab");
-  if (size("kv_heads") > 0) model.kv_heads = size("kv_heads");
+  if (size("kv_heads") > 0) model.kv_heads = std::gcd(size("kv_heads"), model.heads);
   model.tied_embeddings = false;
   model.linear_bias = false;
 }

@@ -61,9 +61,9 @@ std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit
 // Marks the intervals of each window whose mean is above the limit; returns true if there is one.
 bool mark_windows_above(const std::vector<double>& means_w, double limit_w, std::size_t window,
                         std::vector<bool>& marks) {
-  constexpr double kRounding = 1e-12;
+  constexpr double kErrorOfSums = 1e-12;
   const std::size_t n = means_w.size();
-  const double most = limit_w * static_cast<double>(window) * (1 + kRounding);
+  const double most = limit_w * static_cast<double>(window) * (1 + kErrorOfSums);
   double sum = 0;
   for (std::size_t i = 0; i < window; ++i) sum += means_w[i];
   bool any = false;

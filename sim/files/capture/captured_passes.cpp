@@ -35,6 +35,12 @@ void add_to(Reach& reach, Line line, TaskId task) {
   }
 }
 
+// True if a task is later on its line than what is known of the line.
+bool is_news(Line line, TaskId task, const Reach& known) {
+  const auto at = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == line; });
+  return at == known.end() || at->second < task;
+}
+
 CapturedPassKind kind_in(CapturePhase phase) {
   if (phase == CapturePhase::optimizer) return CapturedPassKind::other;
   return phase == CapturePhase::forward ? CapturedPassKind::forward : CapturedPassKind::backward;
@@ -192,9 +198,7 @@ void PassFinder::find_cuts(std::size_t rank) {
         if (of_kernel) ends_[last] = true;
         continue;
       }
-      if (line == own) continue;
-      const auto old = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == line; });
-      if (old != known.end() && old->second >= last) continue;
+      if (line == own || !is_news(line, last, known)) continue;
       add_to(known, line, last);
       begins_[at] = true;
       if (!of_kernel) continue;

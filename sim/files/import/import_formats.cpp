@@ -46,4 +46,6 @@ const ImportFormat* format_of(const ImportFile& file) {
              fmt::format("say which: --from {}", names.front()));
 }
 
+bool recognises_nothing(const ImportFile& /*file*/) { return false; }
+
 }  // namespace mirfak

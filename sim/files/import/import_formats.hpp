@@ -41,6 +41,9 @@ struct ImportFormat {
   ImportDraft (*read)(std::span<const ImportFile> files, const ImportContext& context);
 };
 
+// Recognises no file: for formats that import_job() recognises by more than a file's text.
+bool recognises_nothing(const ImportFile& file);
+
 // The formats, each defined in the source of its reader. A new format is a name here and in import_formats().
 extern const ImportFormat kMegatronTest;
 extern const ImportFormat kMegatronYaml;

@@ -278,9 +278,6 @@ ImportDraft read_log(std::span<const ImportFile> files, const ImportContext& con
   return std::move(run.draft);
 }
 
-// Logs are recognised by the lines of logs.yaml, in import_job().
-bool recognises_nothing(const ImportFile& /*file*/) { return false; }
-
 }  // namespace
 
 LoggedRun read_logged_run(std::span<const ImportFile> files, const ImportContext& context) {
@@ -330,6 +327,7 @@ std::vector<std::string> keys_not_stated(const LoggedRun& run) {
   return out;
 }
 
+// import_job() recognises logs by the lines of logs.yaml.
 const ImportFormat kTrainingLog = {"training-log",
                                    "what a training program prints while it runs: settings, and times of steps",
                                    recognises_nothing, read_log};

@@ -10,9 +10,6 @@ namespace mirfak {
 
 namespace {
 
-// Models are recognised in import_job(), as programs' own settings may stand in files with the same keys.
-bool recognises_nothing(const ImportFile& /*file*/) { return false; }
-
 ImportDraft read_model_file(std::span<const ImportFile> files, const ImportContext& /*context*/) {
   ImportDraft draft({*model_among(files)});
   take_model(files, draft);
@@ -24,6 +21,7 @@ ImportDraft read_model_file(std::span<const ImportFile> files, const ImportConte
 
 }  // namespace
 
+// import_job() recognises models, as programs' own settings may stand in files with the same keys.
 const ImportFormat kModelAlone = {"model", "a model alone: Hugging Face's config.json, or a model file of mirfak",
                                   recognises_nothing, read_model_file};
 

@@ -56,11 +56,15 @@ std::vector<std::string> name_words(std::string_view name) {
   return words;
 }
 
-ModelLibrary::ModelLibrary(const std::filesystem::path& folder) {
-  for (const std::string& name : model_names(folder)) {
-    const Document document = Document::from_file(folder / (name + ".yaml"));
-    entries_.push_back({name, name_words(name), parse_model(document, folder), document.root()});
-  }
+ModelLibrary::ModelLibrary(const std::filesystem::path& folder) : folder_(folder) {
+  for (const std::string& name : model_names(folder)) names_.push_back({name, name_words(name)});
+}
+
+const ModelLibrary::Entry& ModelLibrary::entry_of(const std::string& name) const {
+  return entries_.get(name, [&] {
+    const Document document = Document::from_file(folder_ / (name + ".yaml"));
+    return Entry{parse_model(document, folder_), document.root()};
+  });
 }
 
 // Finds the library's model by shape, and among several models of one shape by name.
@@ -75,17 +79,19 @@ const ModelLibrary::Entry* ModelLibrary::find(const RunReading& reading) const {
   }
   const Entry* best = nullptr;
   std::pair<bool, std::size_t> best_fit;
-  for (const Entry& entry : entries_) {
+  for (const Name& of : names_) {
+    const auto common =
+        static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [&](const std::string& word) {
+          return std::find(of.words.begin(), of.words.end(), word) != of.words.end();
+        }));
+    const bool named = sized ? common > 0 : common == of.words.size();  // without sizes the name alone decides
+    if (!named || (family && !family->match(of.name))) continue;
+    const Entry& entry = entry_of(of.name);
     const ModelSpec& spec = entry.spec;
     const bool shape =
         same(reading, "model.hidden", spec.hidden) && same(reading, "model.heads", spec.heads) &&
         (mixture || (same(reading, "model.ffn", spec.ffn) && same(reading, "model.kv_heads", spec.kv_heads)));
-    const auto common =
-        static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [&](const std::string& word) {
-          return std::find(entry.words.begin(), entry.words.end(), word) != entry.words.end();
-        }));
-    const bool named = sized ? common > 0 : common == entry.words.size();  // without sizes the name alone decides
-    if (!shape || !named || (family && !family->match(entry.name))) continue;
+    if (!shape) continue;
     const std::pair fit{same(reading, "model.layers", spec.layers), common};
     if (best != nullptr && fit <= best_fit) continue;
     best = &entry;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "base/made_once.hpp"
 #include "model/model_spec.hpp"
 #include "validation/run_reading.hpp"
 
@@ -13,7 +14,7 @@ namespace mirfak {
 // The models of a data folder, each with the text it was read from.
 class ModelLibrary {
  public:
-  // Error(input) as of load_model.
+  // Models are read when a row may be of them: then errors as of load_model().
   explicit ModelLibrary(const std::filesystem::path& folder);
 
   // Returns the `model` section of a row's scenario: the library's model of its shape and name (if there are several,
@@ -24,15 +25,20 @@ class ModelLibrary {
 
  private:
   struct Entry {
-    std::string name;
-    std::vector<std::string> words;  // words of `name`
     ModelSpec spec;
     Value value;
   };
+  struct Name {
+    std::string name;
+    std::vector<std::string> words;
+  };
 
+  const Entry& entry_of(const std::string& name) const;
   const Entry* find(const RunReading& reading) const;
 
-  std::vector<Entry> entries_;
+  std::filesystem::path folder_;
+  std::vector<Name> names_;
+  mutable MadeOnce<std::string, Entry> entries_;  // by name; only models whose name may be that of a row are read
 };
 
 // Returns the words of a name, split between letters, digits and other signs: "LLaMA3.1-8B" gives llama, 3, 1, 8, b.
