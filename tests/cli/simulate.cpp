@@ -207,7 +207,7 @@ TEST_CASE("power over time is a table, an object or HDF5, by the ending of its f
   CHECK(read_text(hdf5).starts_with("\x89HDF"));
 }
 
-// Of 700 W. Below 70 % memory keeps its speed, at the limit, so that times and energies go on as above.
+// The card has 700 W. Below 70 % memory keeps its speed, at the limit, so that times and energies go on as above.
 TEST_CASE("lower power limits take longer and need less power, down to 55 %") {
   double before_s = 0;
   double before_w = 1e9;

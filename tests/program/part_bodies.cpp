@@ -121,7 +121,7 @@ TEST_CASE("blocks of a row meet at no cost, and a row has all the work of both p
 }
 
 TEST_CASE("a kernel that needs the memory's bandwidth is slower beside a collective that uses it") {
-  // Of 1e12 bytes/s a collective of 1 us moves 0.4, and leaves 0.6 to a kernel that needs all: 0.4 us are made up for.
+  // A collective of 1 us takes 0.4 of 1e12 bytes/s, and leaves 0.6 to a kernel that needs all: 0.4 us are made up for.
   Body collective{{step("c", StreamKind::tensor, 1'000'000, {})}};
   collective.steps.front().held_share = 0.1;
   collective.steps.front().memory_bytes = 0.4e6;

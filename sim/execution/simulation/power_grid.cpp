@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 namespace mirfak {
@@ -43,14 +44,16 @@ void PowerGrid::add_energy(std::vector<double>& means_w, Picoseconds start, Pico
 
 namespace {
 
+using Marks = std::vector<std::uint8_t>;  // by interval: 1 if it is marked
+
 // Returns `asked_w` with no power above the limit in the intervals that are `capped`; what is left there is drawn in
 // the next intervals that have room. The second round begins with the power that the first one leaves over its end.
-std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit_w, const std::vector<bool>& capped) {
-  std::vector<double> out = asked_w;
+std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit_w, const Marks& capped) {
+  std::vector<double> out(asked_w.size());
   double waiting = 0;
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round == 0 || (round == 1 && waiting > 0); ++round) {
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const double most = capped[i] ? limit_w : std::max(limit_w, asked_w[i]);
+      const double most = capped[i] != 0 ? limit_w : std::max(limit_w, asked_w[i]);
       out[i] = std::min(asked_w[i] + waiting, most);
       waiting += asked_w[i] - out[i];
     }
@@ -59,8 +62,7 @@ std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit
 }
 
 // Marks the intervals of each window whose mean is above the limit; returns true if there is one.
-bool mark_windows_above(const std::vector<double>& means_w, double limit_w, std::size_t window,
-                        std::vector<bool>& marks) {
+bool mark_windows_above(const std::vector<double>& means_w, double limit_w, std::size_t window, Marks& marks) {
   constexpr double kErrorOfSums = 1e-12;
   const std::size_t n = means_w.size();
   const double most = limit_w * static_cast<double>(window) * (1 + kErrorOfSums);
@@ -68,15 +70,17 @@ bool mark_windows_above(const std::vector<double>& means_w, double limit_w, std:
   for (std::size_t i = 0; i < window; ++i) sum += means_w[i];
   bool any = false;
   std::size_t marked = 0;  // intervals before this one have their marks
+  std::size_t next = window % n;
   for (std::size_t i = 0; i < n; ++i) {
     if (sum > most) {
       for (std::size_t j = std::max(i, marked); j < i + window; ++j) {
-        any = any || !marks[j % n];
-        marks[j % n] = true;
+        any = any || marks[j % n] == 0;
+        marks[j % n] = 1;
       }
       marked = i + window;
     }
-    sum += means_w[(i + window) % n] - means_w[i];
+    sum += means_w[next] - means_w[i];
+    if (++next == n) next = 0;
   }
   return any;
 }
@@ -89,7 +93,7 @@ void hold_to_limit(std::vector<double>& means_w, double limit_w, std::size_t win
   const std::size_t n = means_w.size();
   if (n == 0 || *std::max_element(means_w.begin(), means_w.end()) <= limit_w) return;
   if (std::accumulate(means_w.begin(), means_w.end(), 0.0) >= limit_w * static_cast<double>(n)) return;
-  std::vector<bool> capped(n, false);
+  Marks capped(n, 0);
   std::vector<double> held = means_w;
   while (mark_windows_above(held, limit_w, std::min(window, n), capped)) held = drawn_under(means_w, limit_w, capped);
   means_w = std::move(held);

@@ -31,10 +31,11 @@ struct PowerInputs {
   const Timeline& timeline;
 };
 
-// The tasks that draw power or keep a GPU busy, by rank of the program, in the order of the program.
+// The tasks that `matters` chooses, by rank of the program, in the order of the program.
 class TasksOfRanks {
  public:
-  explicit TasksOfRanks(const Program& program) : begin_(program.ranks.size() + 1) {
+  template <typename Choice>
+  TasksOfRanks(const Program& program, const Choice& matters) : begin_(program.ranks.size() + 1) {
     const auto for_each = [&](const auto& visit) {
       for (TaskId task = 0; task < program.size(); ++task) {
         if (matters(program, task)) visit(program.rank_of(task), task);
@@ -52,15 +53,16 @@ class TasksOfRanks {
   }
 
  private:
-  static bool matters(const Program& program, TaskId task) {
-    const TaskClass& of = program.class_of(task);
-    return program.streams[program.stream[task]].kind == StreamKind::compute || of.kind == TaskKind::collective ||
-           of.energy_j != 0;
-  }
-
   std::vector<std::size_t> begin_;
   std::vector<TaskId> tasks_;
 };
+
+bool draws_power(const Program& program, TaskId task) { return program.class_of(task).energy_j != 0; }
+
+bool draws_power_or_keeps_busy(const Program& program, TaskId task) {
+  return draws_power(program, task) || program.streams[program.stream[task]].kind == StreamKind::compute ||
+         program.class_of(task).kind == TaskKind::collective;
+}
 
 // Power of one GPU by parts, and the share of time in which it waits while a collective is under way.
 struct GpuPower {
@@ -182,6 +184,12 @@ Series sum_of(const std::array<Series, kPowerParts>& parts) {
   return out;
 }
 
+// Holds the power of one GPU to its limit, over the window of its limiter.
+void hold(const GpuSpec& gpu, const PowerGrid& grid, Series& watts) {
+  const double window = std::max(1.0, std::ceil(kLimitWindow_s / grid.interval_s()));
+  hold_to_limit(watts, gpu.limit_w(), static_cast<std::size_t>(window));
+}
+
 // Returns the power of one GPU: of its tasks, held to its limit, smoothed by its node's supply.
 GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRanks& tasks, const GpuClass& gpu) {
   const NodeHardware& hardware = hardware_of(in, gpu);
@@ -192,8 +200,7 @@ GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRan
   // Power that is drawn later than its work is that of passes.
   const Series asked = sum_of(out.parts);
   Series held = asked;
-  const double window = std::max(1.0, std::ceil(kLimitWindow_s / grid.interval_s()));
-  hold_to_limit(held, hardware.gpu.limit_w(), static_cast<std::size_t>(window));
+  hold(hardware.gpu, grid, held);
   for (std::size_t i = 0; i < held.size(); ++i) out[PowerPart::passes][i] += held[i] - asked[i];
   const double time_constant_s = time_constant_of(hardware.spec);
   for (Series& part : out.parts) smooth(part, grid.interval_s(), time_constant_s);
@@ -204,10 +211,31 @@ void add_times(Series& sum, const Series& series, double times) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * series[i];
 }
 
-// Returns the power of all GPUs together, with what each program's GPU adds handed to `visit`.
+// Returns the power of all GPUs together, not divided into parts. A GPU that runs a kernel draws the power of waiting,
+// too, so that only the energy above it is spread over tasks.
+Series all_gpus(const PowerInputs& in, const PowerGrid& grid) {
+  const TasksOfRanks tasks(in.program, draws_power);
+  Series out(grid.intervals());
+  for (const GpuClass& gpu : gpu_classes(in)) {
+    const NodeHardware& hardware = hardware_of(in, gpu);
+    const double ranks = static_cast<double>(gpu.ranks.size()) / hardware.spec.ranks_per_gpu;
+    Series watts(grid.intervals(), hardware.gpu.blocked_w.value * ranks);
+    for (const std::uint32_t rank : gpu.ranks) {
+      for (const TaskId task : tasks.of(rank)) {
+        grid.add_energy(watts, in.timeline.start[task], in.timeline.end[task], in.program.class_of(task).energy_j);
+      }
+    }
+    hold(hardware.gpu, grid, watts);
+    smooth(watts, grid.interval_s(), time_constant_of(hardware.spec));
+    add_times(out, watts, gpu.count);
+  }
+  return out;
+}
+
+// Returns the same from the parts of each program's GPU, which are handed to `visit`.
 template <typename Visit>
 Series all_gpus(const PowerInputs& in, const PowerGrid& grid, const Visit& visit) {
-  const TasksOfRanks tasks(in.program);
+  const TasksOfRanks tasks(in.program, draws_power_or_keeps_busy);
   Series out(grid.intervals());
   for (const GpuClass& gpu : gpu_classes(in)) {
     GpuPower power = power_of(in, grid, tasks, gpu);
@@ -406,8 +434,7 @@ PowerProfile power_profile(const Simulation& simulation) {
   }
   const PowerGrid fine(iteration, to_seconds(iteration) / static_cast<double>(intervals), intervals);
   const PowerInputs in = inputs_of(simulation);
-  out.lines =
-      power_spectrum(all_gpus(in, fine, [](const GpuClass&, const GpuPower&, const Series&) {}), to_seconds(iteration));
+  out.lines = power_spectrum(all_gpus(in, fine), to_seconds(iteration));
   out.strongest = strongest(out.lines, kStrongest);
   const PowerGrid grid(iteration, kPowerFigureInterval_s);
   Series collectives(grid.intervals());
@@ -425,9 +452,7 @@ PowerProfile power_profile(const Simulation& simulation) {
 PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,
                            const Timeline& timeline) {
   const PowerGrid grid(timeline.makespan, kPowerFigureInterval_s);
-  const Series gpus_w =
-      all_gpus({job, plans, program, timeline}, grid, [](const GpuClass&, const GpuPower&, const Series&) {});
-  return figures_of_power(gpus_w, grid.interval_s());
+  return figures_of_power(all_gpus({job, plans, program, timeline}, grid), grid.interval_s());
 }
 
 PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s) {
