@@ -118,6 +118,8 @@ class ClockedJob {
   void find_passes();
   void price_clocks();
   void add_ways();
+  void note_ways(std::size_t cut, std::size_t by_host);
+  std::vector<std::optional<PassPlace>> places_of_kinds(const PassWays& passes) const;
 
   const Job& job_;
   const ClockUnits& units_;
@@ -175,49 +177,66 @@ std::vector<Pass::Kind> kinds_of(TaskKind task) {
   return {Pass::Kind::backward, Pass::Kind::backward_input};
 }
 
+// Returns the place of each kind of pass; nothing for one that collectives of replicas cut, or make wait.
+std::vector<std::optional<PassPlace>> ClockedJob::places_of_kinds(const PassWays& passes) const {
+  std::vector<std::optional<PassPlace>> out(first_of_kind_.size());
+  for (std::size_t kind = 0; kind < out.size(); ++kind) {
+    const TaskClass& of = out_.program.class_of(first_of_kind_[kind]);
+    for (const Pass::Kind pass : kinds_of(of.kind)) {
+      const PassPlace place{of.stage, of.chunk, pass};
+      if (passes.at_highest(place).device == out_.settings[kind].front().duration) out[kind] = place;
+    }
+  }
+  return out;
+}
+
 // Adds the choices of parts of passes and of other ways to run a pass.
 void ClockedJob::add_ways() {
   if (units_.passes_alone()) return;
-  std::vector<ClockUnits::Way> ways = {{job_.strategy.nanobatches, job_.strategy.communication_sms}};
-  ways.insert(ways.end(), units_.ways.begin(), units_.ways.end());
-  std::size_t cut = 0;
-  std::size_t by_host = 0;
-  std::vector<std::vector<ClockChoice>> found(first_of_kind_.size());
-  std::vector<std::optional<PassPlace>> places(first_of_kind_.size());
-  for (std::size_t way = 0; way < ways.size(); ++way) {
+  const auto ways_of = [&](const ClockUnits::Way& way) {
     Job job = job_;
-    job.strategy.nanobatches = ways[way].nanobatches;
-    job.strategy.communication_sms = ways[way].communication_sms;
-    PassWays passes(std::move(job), clocks_);
-    for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
-      const TaskId task = first_of_kind_[kind];
-      const TaskClass& of = out_.program.class_of(task);
-      if (way == 0) {
-        for (const Pass::Kind pass : kinds_of(of.kind)) {
-          const PassPlace place{of.stage, of.chunk, pass};
-          if (passes.at_highest(place).device == out_.settings[kind].front().duration) places[kind] = place;
-        }
-        cut += places[kind] ? 0 : 1;
-      }
+    job.strategy.nanobatches = way.nanobatches;
+    job.strategy.communication_sms = way.communication_sms;
+    return PassWays(std::move(job), clocks_);
+  };
+  PassWays own = ways_of({job_.strategy.nanobatches, job_.strategy.communication_sms});
+  const std::vector<std::optional<PassPlace>> places = places_of_kinds(own);
+  std::vector<std::vector<ClockChoice>> all = out_.settings;
+  const auto add = [&](PassWays& passes, std::size_t kind, bool is_own) {
+    const double ranks = out_.multiplicity(first_of_kind_[kind]);
+    for (ClockChoice& choice : passes.choices(*places[kind], units_.change, ranks)) {
+      // The job's own way at one clock is a choice already.
+      if (!is_own || choice.way->clocks.size() > 1) all[kind].push_back(std::move(choice));
+    }
+  };
+  for (std::size_t kind = 0; kind < places.size(); ++kind) {
+    if (places[kind]) add(own, kind, true);
+  }
+  std::size_t by_host = 0;
+  for (const ClockUnits::Way& way : units_.ways) {
+    PassWays passes = ways_of(way);
+    for (std::size_t kind = 0; kind < places.size(); ++kind) {
       if (!places[kind]) continue;
-      if (way > 0 && passes.host_decides(*places[kind])) {
+      if (passes.host_decides(*places[kind])) {
         ++by_host;
-        continue;
-      }
-      for (ClockChoice& choice : passes.choices(*places[kind], units_.change, out_.multiplicity(task))) {
-        // The job's own way at one clock is a choice already.
-        if (way > 0 || choice.way->clocks.size() > 1) found[kind].push_back(std::move(choice));
+      } else {
+        add(passes, kind, false);
       }
     }
   }
-  for (std::size_t kind = 0; kind < found.size(); ++kind) {
-    std::vector<ClockChoice> all = out_.settings[kind];
-    all.insert(all.end(), found[kind].begin(), found[kind].end());
+  for (std::size_t kind = 0; kind < all.size(); ++kind) {
     // Notes count the clocks that can be set, not plans of parts.
-    const PassChoices of_clocks = std::exchange(out_.choices[kind], pass_choices(all));
+    const PassChoices of_clocks = std::exchange(out_.choices[kind], pass_choices(all[kind]));
     out_.choices[kind].dominated = of_clocks.dominated;
     out_.choices[kind].above_hull = of_clocks.above_hull;
   }
+  note_ways(
+      static_cast<std::size_t>(std::count_if(places.begin(), places.end(), [](const auto& place) { return !place; })),
+      by_host);
+}
+
+// Notes how many kinds of pass have no parts, and how many ways the host would decide.
+void ClockedJob::note_ways(std::size_t cut, std::size_t by_host) {
   if (cut > 0) {
     out_.left_out.push_back(
         fmt::format("{} of {} kinds of pass are cut by collectives of replicas, or wait for them: "
