@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include "base/name_words.hpp"
+
 #include <fmt/format.h>
 #include <boost/locale/utf.hpp>
 
@@ -31,30 +33,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// Returns the runs of letters and of digits in a name, in small letters: "rtx", "4090", "8" of "RTX4090-8".
-std::vector<std::string> parts_of(std::string_view name) {
-  std::vector<std::string> out;
-  int before = 0;  // kind of the last sign: 0 neither, 1 a letter, 2 a digit
-  for (const unsigned char sign : name) {
-    const int kind = std::isalpha(sign) != 0 ? 1 : std::isdigit(sign) != 0 ? 2 : 0;
-    if (kind != 0 && kind != before) out.emplace_back();
-    if (kind != 0) out.back() += static_cast<char>(std::tolower(sign));
-    before = kind;
-  }
-  return out;
-}
-
 // Returns the name whose parts are those of `word` in their order, with the fewest others: people leave separators and
 // parts out. A word without a number says too little. "": none.
 std::string name_with_parts(std::string_view word, std::span<const std::string> names) {
-  const std::vector<std::string> sought = parts_of(word);
+  const std::vector<std::string> sought = name_words(word);
   const bool numbered = std::any_of(sought.begin(), sought.end(),
                                     [](const std::string& part) { return std::isdigit(part.front()) != 0; });
   if (!numbered || sought.size() < 2) return {};
   std::string found;
   std::size_t fewest = 0;
   for (const std::string& name : names) {
-    const std::vector<std::string> parts = parts_of(name);
+    const std::vector<std::string> parts = name_words(name);
     std::size_t next = 0;
     for (const std::string& part : parts) {
       if (next < sought.size() && part == sought[next]) ++next;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -40,21 +39,6 @@ void need(const RunReading& reading, std::string_view key, std::string_view what
 }
 
 }  // namespace
-
-std::vector<std::string> name_words(std::string_view name) {
-  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
-  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
-  std::vector<std::string> words;
-  char before = ' ';
-  for (const char c : lower_case(name)) {
-    const bool part = is_letter(c) || is_digit(c);
-    const bool begins = part && (is_letter(c) != is_letter(before) || is_digit(c) != is_digit(before));
-    if (begins) words.emplace_back();
-    if (part) words.back() += c;
-    before = c;
-  }
-  return words;
-}
 
 ModelLibrary::ModelLibrary(const std::filesystem::path& folder) : folder_(folder) {
   for (const std::string& name : model_names(folder)) names_.push_back({name, name_words(name)});

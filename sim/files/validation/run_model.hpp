@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "base/made_once.hpp"
+#include "base/name_words.hpp"
 #include "model/model_spec.hpp"
 #include "validation/run_reading.hpp"
 
@@ -40,8 +41,5 @@ class ModelLibrary {
   std::vector<Name> names_;
   mutable MadeOnce<std::string, Entry> entries_;  // by name; only models whose name may be that of a row are read
 };
-
-// Returns the words of a name, split between letters, digits and other signs: "LLaMA3.1-8B" gives llama, 3, 1, 8, b.
-std::vector<std::string> name_words(std::string_view name);
 
 }  // namespace mirfak
