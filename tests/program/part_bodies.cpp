@@ -144,7 +144,9 @@ TEST_CASE("microbatches in two parts: folded and unfolded, passes and operators 
   for (const bool sequence_parallel : {false, true}) {
     for (const Recompute recompute : {Recompute::none, Recompute::full}) {
       for (const double host : {0.0, 1.0, 30.0}) {
-        for (const auto& [tensor, context] : {std::pair(2, 1), std::pair(2, 2), std::pair(1, 2)}) {
+        for (const auto& degrees : {std::pair(2, 1), std::pair(2, 2), std::pair(1, 2)}) {
+          const int tensor = degrees.first;
+          const int context = degrees.second;
           if (sequence_parallel && tensor == 1) continue;
           const Lowered lowered(parted_job(tensor, context, sequence_parallel, recompute, host));
           CAPTURE(tensor);
