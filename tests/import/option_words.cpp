@@ -71,6 +71,23 @@ TEST_CASE("a script with the Trainer's options") {
   CHECK(said(draft, "strategy.recompute") == "full");
 }
 
+TEST_CASE("TRL's supervised tuning recomputes and takes bf16 unless told otherwise, a script of one's own does not") {
+  const std::string options = " --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2 --max_length 4096";
+  const auto read = [&](const std::string& program, const std::string& more) {
+    return command({{"launch.txt", "accelerate launch --num_processes 8 " + program + options + more}});
+  };
+  const ImportDraft tuning = read("sft.py", "");
+  CHECK(said(tuning, "strategy.recompute") == "full");
+  CHECK(said(tuning, "training.precision") == "bf16");
+  CHECK(tuning.origins().at("strategy.recompute").find("since TRL v0.22") != std::string::npos);
+  const ImportDraft half = read("sft.py", " --fp16 --gradient_checkpointing False");
+  CHECK(said(half, "strategy.recompute") == "none");
+  CHECK(said(half, "training.precision") == "fp16");
+  const ImportDraft own = read("train.py", "");
+  CHECK(said(own, "strategy.recompute") == "none");
+  CHECK(said(own, "training.precision") == "fp32");
+}
+
 TEST_CASE("a script that starts torchtitan is read as its command is") {
   const ImportFile file{"run.sh",
                         "#!/bin/bash\nNGPU=8\ntorchrun --nproc_per_node=$NGPU -m torchtitan.train --module llama3 "

@@ -35,15 +35,17 @@ void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, s
 
 class TrainerReader {
  public:
-  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const ImportContext& context,
-                AccelerateSays accelerate)
+  // `own`: name and defaults of a program around the Trainer; null: the Trainer's.
+  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own,
+                const ImportContext& context, AccelerateSays accelerate)
       : facts_(facts),
         tool_(tool),
         context_(context),
-        options_(draft, option_list(context.sources.folders.hardware, "hugging-face"),
-                 tool == nullptr ? "the Trainer" : tool->section("program").scalar),
+        options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
+        since_(text_under(own, "since")),
         accelerate_(std::move(accelerate)) {
     if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
+    if (const Value* defaults = own.find("defaults")) options_.replace_defaults(*defaults);
   }
 
   HubSharding read() {
@@ -63,6 +65,14 @@ class TrainerReader {
   }
 
  private:
+  static std::string name_of(const ProgramFacts* tool, const Value& own) {
+    const std::string name = tool != nullptr ? tool->section("program").scalar : text_under(own, "program");
+    return name.empty() ? "the Trainer" : name;
+  }
+
+  // Returns since when an option that no file states is on by default; "" for the Trainer's own defaults.
+  std::string since(const Option& option) const { return option.setting == nullptr ? since_ : ""; }
+
   // Returns the framework with these kernels of attention, which replace those of its file.
   static Value with_attention(Value framework, const Value& kernels) {
     if (framework.kind != Value::Kind::mapping) {
@@ -103,13 +113,14 @@ class TrainerReader {
 
   // Reads precision: bf16 and fp16 are the Trainer's; Accelerate's mixed_precision holds if the Trainer states neither.
   void read_precision() {
-    const Option bfloat = options_.option("bf16");
+    Option bfloat = options_.option("bf16");
     const Option half = options_.option("fp16");
+    if (bfloat.setting == nullptr && options_.flag(half)) bfloat.value = scalar_value("false", Location{});
     const Option tensor = options_.option("tf32");
     const bool wide = !tensor.is_none() && options_.flag(tensor);
     if (options_.flag(bfloat) && options_.flag(half)) options_.fail(half, "bf16 or fp16, not both");
     const bool narrow = options_.flag(bfloat) || options_.flag(half);
-    if (options_.flag(bfloat)) options_.put(bfloat, "training.precision", "bf16");
+    if (options_.flag(bfloat)) options_.put(bfloat, "training.precision", "bf16", since(bfloat));
     if (options_.flag(half)) options_.put(half, "training.precision", "fp16");
     if (!options_.flag(bfloat)) options_.leave(bfloat, "off");
     if (!options_.flag(half)) options_.leave(half, "off");
@@ -120,7 +131,7 @@ class TrainerReader {
 
   void read_recomputation() {
     const Option option = options_.option("gradient_checkpointing");
-    if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full");
+    if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full", since(option));
     options_.leave(option, "off");
     if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
   }
@@ -263,6 +274,7 @@ class TrainerReader {
   const ProgramFacts* tool_;
   const ImportContext& context_;
   OptionReader options_;
+  std::string since_;
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
 };
@@ -302,8 +314,10 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
 }  // namespace
 
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
-                           const ImportContext& context, const ProgramFacts* tool) {
+                           const ImportContext& context, const ProgramFacts* tool, std::string_view program) {
+  static const Value trainer;
   const ProgramFacts facts(context.sources, "hugging-face");
+  const Value* const own = facts.section("programs").find(program);
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
   const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name.starts_with(kAcceleratePrefix);
@@ -340,7 +354,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
     draft.use(*file, "its settings stand above");
   if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
-  const HubSharding sharding = TrainerReader(draft, facts, tool, context, says).read();
+  const HubSharding sharding = TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, context, says).read();
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;

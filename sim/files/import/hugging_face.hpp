@@ -12,8 +12,10 @@ namespace mirfak {
 // a command line; names as in Python. `files`: the files next to them: Accelerate's YAML, a DeepSpeed JSON, the model's
 // config.json. The first file may be the one that the settings were read from.
 // `tool`: the facts (`program`, `defaults` and rules) of a tool around the Trainer, which come before the Trainer's.
+// `program`: what the program of a command line is (ProgramIdentity::is), whose defaults may differ; empty: not known.
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
-                           const ImportContext& context, const ProgramFacts* tool = nullptr);
+                           const ImportContext& context, const ProgramFacts* tool = nullptr,
+                           std::string_view program = {});
 
 bool is_trainer_file(const ImportFile& file);
 

@@ -212,7 +212,9 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
     if (setting.name != "config") settings.push_back(std::move(setting));
   }
   for (Setting& setting : others) settings.push_back(std::move(setting));
-  ImportDraft draft = import_trainer(std::move(settings), files, inside);
+  const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(command);
+  ImportDraft draft =
+      import_trainer(std::move(settings), files, inside, nullptr, known ? std::string_view(known->is) : "");
   if (!draft.machine.gpus()) draft.machine = command.machine;
   return draft;
 }

@@ -114,16 +114,24 @@ Value with_own_schedule(Value root, const Job& job) {
   return root;
 }
 
+// Returns "1.2 times as long", or "0.31 % longer" where the number of times would read as 1.
+std::string change_text(double ratio, std::string_view times, std::string_view more, std::string_view less) {
+  constexpr double kNearlyOne = 0.1;
+  if (std::abs(ratio - 1) >= kNearlyOne) return fmt::format("{:.3g} times {}", ratio, times);
+  return fmt::format("{:.2g} % {}", 100 * std::abs(ratio - 1), ratio > 1 ? more : less);
+}
+
 // Returns the difference between the other job and this job in words; "": none.
 std::string change(const std::optional<Figures>& figures, const std::optional<Figures>& again) {
   if (!figures) return {};
   if (!again) return "and does not run";
   std::string out;
-  if (!same_figure(figures->time_s, again->time_s))
-    out = fmt::format("{:.3g} times as long an iteration", again->time_s / figures->time_s);
+  if (!same_figure(figures->time_s, again->time_s)) {
+    out = "an iteration " + change_text(again->time_s / figures->time_s, "as long", "longer", "shorter");
+  }
   if (!same_figure(figures->memory_bytes, again->memory_bytes)) {
-    out +=
-        fmt::format("{}{:.3g} times the memory", out.empty() ? "" : ", ", again->memory_bytes / figures->memory_bytes);
+    out += (out.empty() ? "" : ", ") +
+           change_text(again->memory_bytes / figures->memory_bytes, "the memory", "more memory", "less memory");
   }
   return out;
 }

@@ -27,7 +27,7 @@ std::optional<Job> job_read_again(const Job& job, std::span<const LaunchFile> fi
 // options. `file`: the file of errors without a place.
 Job job_of_draft(const ImportDraft& draft, const Job& job, const std::string& file, const ScenarioSources& sources);
 
-// Returns how figures of another job differ: "1.2 times as long an iteration"; "": time and memory are the same, or the
+// Returns how figures of another job differ: "an iteration 1.2 times as long"; "": time and memory are the same, or the
 // first job cannot be simulated.
 std::string figures_changed(const Job& job, const Job& again);
 
