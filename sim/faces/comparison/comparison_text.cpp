@@ -91,8 +91,9 @@ std::string refusals_text(const Comparison& comparison) {
   return text.empty() ? text : "\nWhat does not run\n" + text;
 }
 
-// Returns the winner in a sentence, with what could change places with it, or the next one; "": nothing runs in time.
-std::string winner_text(const Comparison& comparison) {
+}  // namespace
+
+std::string comparison_winner(const Comparison& comparison) {
   constexpr std::string_view feats[] = {"is the cheapest", "is the fastest", "takes the fewest GPUs",
                                         "takes the least energy", "emits the least CO2"};
   const OptionResult& first = comparison.rows.front();
@@ -108,12 +109,10 @@ std::string winner_text(const Comparison& comparison) {
                                 first.cost_usd ? fmt::format(", {}", format_usd(first.cost_usd->value)) : "");
   const auto ties =
       std::count_if(others.begin(), others.end(), [](const OptionResult* row) { return row->ties_with_first; });
-  if (ties > 1) return out + fmt::format("; {} others could change places with it.\n", ties);
-  if (ties == 1) return out + fmt::format("; {} could change places with it.\n", named(*others.front()));
-  return out + (others.empty() ? ".\n" : fmt::format("; {} is next.\n", named(*others.front())));
+  if (ties > 1) return out + fmt::format("; {} others could change places with it.", ties);
+  if (ties == 1) return out + fmt::format("; {} could change places with it.", named(*others.front()));
+  return out + (others.empty() ? "." : fmt::format("; {} is next.", named(*others.front())));
 }
-
-}  // namespace
 
 std::string comparison_text(const ComparisonFile& file, const Comparison& comparison) {
   std::string out = file.name + "\n";
@@ -126,7 +125,9 @@ std::string comparison_text(const ComparisonFile& file, const Comparison& compar
   }
   out += "\n" + comparison_question(file, comparison) + "\n";
   const bool runs = any_runs(comparison, [](const OptionResult&) { return true; });
-  if (runs) out += rows_text(file, comparison) + winner_text(comparison) + option_strategies(comparison);
+  if (runs) out += rows_text(file, comparison);
+  if (const std::string winner = comparison_winner(comparison); !winner.empty()) out += winner + "\n";
+  if (runs) out += option_strategies(comparison);
   return out + refusals_text(comparison) + notes_text(comparison_remarks(comparison));
 }
 

@@ -224,6 +224,7 @@ nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Co
   Json out =
       page_data("compare", "Options compared", comparison_json(file, comparison), comparison_text(file, comparison));
   out["question"] = comparison_question(file, comparison);
+  out["winner"] = comparison_winner(comparison);
   for (const OptionResult& row : comparison.rows) {
     if (!row.scenario) continue;
     const Job& job = row.scenario->job;

@@ -2,7 +2,7 @@
 function showComparison(data) {
   const {result} = data;
   const runs = result.options.filter(option => option.runs);
-  return [h("p", {class: "lead"}, data.question), factList(data.facts ?? []), runs.length > 0 ? view("Options", optionTable(result, runs)) : null,
+  return [h("p", {class: "lead"}, data.question), data.winner ? h("p", {class: "answer"}, data.winner) : null, factList(data.facts ?? []), runs.length > 0 ? view("Options", optionTable(result, runs)) : null,
     runs.length > 1 && runs.some(option => option.cost_usd !== null) ? view("Cost over time", costPlot(runs)) : null,
     runs.length > 0 ? view("Their strategies", sortableTable("The best strategy of each option", [{title: "option", text: true}, {title: "nodes"}, {title: "strategy", text: true}],
       runs.map(option => [cell(option.option), cell(String(option.nodes), option.nodes), cell(option.strategy)]))) : null,
