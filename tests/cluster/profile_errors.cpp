@@ -201,6 +201,42 @@ TEST_CASE("a node of one's own is like a known one, with GPUs of one's own") {
   CHECK(node.spec.host_power_w.value == 3000);
 }
 
+TEST_CASE("a scenario states nodes and GPUs of its own in place, as it would in files") {
+  const ScratchCatalog scratch;
+  scratch.write("gpus/b400.yaml", "like: b300\nmemory_bytes: 400e9\n");
+  scratch.write("nodes/hgx-b400.yaml", "like: hgx-b300\ngpu: b400\nhost_power_w: 3000\n");
+  const Document document = Document::from_text(
+      "nodes: [{type: {like: hgx-b300, host_power_w: 3000, gpu: {name: b400x, like: b300, memory_bytes: 400e9}}, "
+      "count: 2}]",
+      "job.yaml");
+  const Cluster cluster = read_cluster(Node(document), scratch.catalog());
+  const NodeHardware& stated = cluster.groups().front().hardware;
+  const NodeHardware file = scratch.catalog().node("hgx-b400");
+  CHECK(stated.spec.name == "hgx-b300-like");
+  CHECK(stated.gpu.name == "b400x");
+  CHECK(stated.spec.gpu == "b400x");
+  CHECK(stated.gpu.memory_bytes.value == file.gpu.memory_bytes.value);
+  CHECK(stated.gpu.memory_bytes.source == "stated in job.yaml");
+  CHECK(stated.gpu.like == file.gpu.like);
+  CHECK(stated.gpu.peak_flops.at(Precision::bf16).value == file.gpu.peak_flops.at(Precision::bf16).value);
+  CHECK(stated.spec.host_power_w.value == file.spec.host_power_w.value);
+  CHECK(stated.network == file.network);
+  CHECK_FALSE(cluster.groups().front().price);  // nobody offers such a GPU
+
+  const auto failure = [](const std::string& type) {
+    return failure_of_section("nodes: [{type: " + type + ", count: 1}]");
+  };
+  CHECK(contains(failure("{like: hgx-h10}"), "job.yaml:1:23: nodes[0].type.like: unknown node type 'hgx-h10'"));
+  CHECK(contains(failure("{gpus: 8}"), "nodes[0].type: expected the key `like`"));
+  CHECK(contains(failure("{like: hgx-h100, name: hgx-h200}"), "type.name: 'hgx-h200' is known"));
+  CHECK(contains(failure("{like: hgx-h100, gpu: {like: h100, name: b200}}"), "type.gpu.name: 'b200' is known"));
+  CHECK(contains(failure("{like: hgx-h100, gpu: {memory_bytes: 1e12}}"), "type.gpu: expected the key `like`"));
+  CHECK(contains(failure("{like: hgx-h100, colour: red}"), "type.colour: unknown key"));
+  CHECK(
+      contains(failure("{like: hgx-h100, gpu: {like: h100, tdp_w: 1}}"), "type.gpu.tdp_w[0]: expected a number from"));
+  CHECK(contains(failure("{like: hgx-h100, gpu: {like: h100, tdp: 600}}"), "did you mean 'tdp_w'?"));
+}
+
 TEST_CASE("all keys that a profile lacks are named at once") {
   const ScratchCatalog scratch;
   scratch.write("gpus/own.yaml", "title: own\nsources: {mine: measured}\ntdp_w: [700, mine]\n");

@@ -89,6 +89,10 @@ std::vector<std::string> scenarios() {
       on("{type: hgx-h100, count: 1}, {type: hgx-h100, count: 1}", ", power_cap_w: 9000"),
       on("{type: hgx-h100, count: 1}", ", price: ./prices.yaml, carbon_g_per_kwh: tables/hours.csv"),
       on("{type: like.yaml, count: 2}"),
+      on("{type: {like: a/own.yaml, network: c/net.yaml, gpu: {like: slow/h100.yaml, tdp_w: 650}}, count: 1}, "
+         "{type: hgx-h100, count: 1}"),
+      on("{type: {like: hgx-h100, gpu: {like: h100, tdp_w: 650}}, count: 1}, "
+         "{type: {like: hgx-h100, gpu: {like: h100, memory_bytes: 9e10}}, count: 1}"),
       on("{type: dgx-a100-80g, count: 1}, {type: dgx-a100-80g, count: 1, ports: 2}"),
       on("{type: hgx-h100, count: 1}",
          ", perturbations: {ranks: tables/ranks.csv, nodes: [{node: 0, host: 900}], tokens: tables/tokens.csv, "

@@ -67,7 +67,7 @@ Place* Recorder::place_of(const Node& node) {
       at = key_of(*at, step).place.get();
     }
     // A format of its own, with a page of its own.
-    if (path == ".training.framework") at->any_key = true;
+    if (path == ".training.framework" || path == ".cluster.nodes..type") at->any_key = true;
   }
   return at;
 }

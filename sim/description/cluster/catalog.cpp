@@ -2,6 +2,7 @@
 
 #include "base/remembered.hpp"
 #include "base/text.hpp"
+#include "base/yaml.hpp"
 #include "cluster/profile_overlay.hpp"
 #include "cluster/profiles.hpp"
 
@@ -11,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
+#include <set>
 #include <utility>
 
 namespace mirfak {
@@ -40,17 +43,71 @@ Document without_table(const Document& gpu, const Value& like) {
   return gpu.with_root(std::move(root));
 }
 
-// Returns a profile, completed by the one that it is like.
-Document completed(const Catalog& catalog, ProfileKind kind, Document own) {
-  const Value* like = own.root().find("like");
-  if (like == nullptr) return own;
-  const Document other = Document::from_file(catalog.path_of(kind, Node(own, *like, "like")));
-  const bool own_table = own.root().find("gemm") != nullptr || own.root().find("gemm_like") != nullptr;
-  const bool borrows = kind == ProfileKind::gpu && !own_table;
-  return completed_profile(own, borrows ? without_table(other, *like) : other);
+// Returns the text of a mapping of hardware, in which names of files have the same meaning in any folder.
+std::string independent_text(const Node& stated) {
+  static const std::set<std::string, std::less<>> references = {"like",      "gpu",     "scale_up",
+                                                                "host_link", "network", "gemm_like"};
+  const std::function<Value(const Node&)> independent = [&](const Node& mapping) {
+    Value out = mapping.value();
+    for (Value::Field& field : out.fields) {
+      if (!references.contains(field.key)) continue;
+      const Node reference = mapping.child(field.value, field.key);
+      if (reference.is_mapping()) {
+        field.value = independent(reference);
+      } else if (reference.is_scalar()) {
+        field.value.scalar = FileReference(reference).independent();
+      }
+    }
+    return out;
+  };
+  return emit_flow_yaml(independent(stated));
 }
 
 }  // namespace
+
+// Hardware data that a file holds, or a mapping within another document.
+struct StatedProfile {
+  Document document;
+  std::string name;
+  std::string path;  // within the document; empty: the whole file
+
+  static StatedProfile of_file(const std::filesystem::path& path) {
+    return {Document::from_file(path), path.stem().string(), {}};
+  }
+  static StatedProfile of_mapping(const Node& mapping, const std::vector<std::string>& known);
+
+  // Returns the profile, completed by the one that it is like.
+  ProfileFile completed(const Catalog& catalog, ProfileKind kind) const {
+    const Value* like = document.root().find("like");
+    if (like == nullptr) return {document, name, path};
+    const Document other =
+        Document::from_file(catalog.path_of(kind, Node(document, document.root(), path).child(*like, "like")));
+    const bool own_table = document.root().find("gemm") != nullptr || document.root().find("gemm_like") != nullptr;
+    const bool borrows = kind == ProfileKind::gpu && !own_table;
+    return {completed_profile(document, name, borrows ? without_table(other, *like) : other), name, path};
+  }
+};
+
+// Reads a mapping of hardware, which is named by its key `name`, else after the hardware that it is like. `known`:
+// names that it may not take, because prices and ranges belong to them.
+StatedProfile StatedProfile::of_mapping(const Node& mapping, const std::vector<std::string>& known) {
+  const Value* like = mapping.value().find("like");
+  if (like == nullptr) {
+    mapping.fail("expected the key `like`: the hardware that this one is like", "or write all keys in a file");
+  }
+  Value root = mapping.value();
+  std::string name = std::filesystem::path(like->scalar).stem().string() + "-like";
+  if (const Value* own = mapping.value().find("name")) {
+    const Node stated = mapping.child(*own, "name");
+    name = stated.as_string();
+    if (name.empty()) stated.fail("expected a name, found nothing");
+    if (std::find(known.begin(), known.end(), name) != known.end()) {
+      stated.fail(fmt::format("'{}' is known, and this one differs from it", name), "choose another name");
+    }
+    std::erase_if(root.fields, [](const Value::Field& field) { return field.key == "name"; });
+  }
+  return {mapping.document().with_root(std::move(root)), std::move(name), mapping.path()};
+}
 
 struct Catalog::Memory {
   Remembered<GpuSpec> gpus;
@@ -102,14 +159,16 @@ std::vector<std::string> Catalog::names(ProfileKind kind) const {
 
 GpuSpec Catalog::gpu(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::gpu, reference);
-  return memory_->gpus.get(path.string(), [&] {
-    ProfileFile file(completed(*this, ProfileKind::gpu, Document::from_file(path)));
-    return read_gpu_profile(file, [&](const Node& name) {
-      // One step only: the other GPU must have a table of its own, so the names cannot form a circle.
-      ProfileFile other(path_of(ProfileKind::gpu, name));
-      return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
-        name.fail(fmt::format("{} has no measured table of its own", other.name()));
-      });
+  return memory_->gpus.get(path.string(), [&] { return read_gpu(StatedProfile::of_file(path)); });
+}
+
+GpuSpec Catalog::read_gpu(const StatedProfile& stated) const {
+  ProfileFile file = stated.completed(*this, ProfileKind::gpu);
+  return read_gpu_profile(file, [&](const Node& name) {
+    // One step only: the other GPU must have a table of its own, so the names cannot form a circle.
+    ProfileFile other(path_of(ProfileKind::gpu, name));
+    return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
+      name.fail(fmt::format("{} has no measured table of its own", other.name()));
     });
   });
 }
@@ -117,7 +176,7 @@ GpuSpec Catalog::gpu(const FileReference& reference) const {
 LinkSpec Catalog::link(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::link, reference);
   return memory_->links.get(path.string(), [&] {
-    ProfileFile file(completed(*this, ProfileKind::link, Document::from_file(path)));
+    ProfileFile file = StatedProfile::of_file(path).completed(*this, ProfileKind::link);
     return read_link_profile(file);
   });
 }
@@ -130,38 +189,54 @@ LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
                  "`mirfak list links` shows what links join");
 }
 
-NodeHardware Catalog::read_node(ProfileFile& file) const {
+NodeHardware Catalog::read_parts(ProfileFile& file) const {
   const NodeProfile profile = read_node_profile(file);
-  return NodeHardware{profile.spec,
-                      gpu(profile.gpu),
-                      link(profile.scale_up, LinkEnd::gpus),
-                      link(profile.host_link, LinkEnd::host),
-                      link(profile.network, LinkEnd::nodes),
-                      {}};
+  GpuSpec device = profile.gpu.is_mapping() ? read_gpu(StatedProfile::of_mapping(profile.gpu, names(ProfileKind::gpu)))
+                                            : gpu(profile.gpu);
+  NodeHardware out{profile.spec,
+                   std::move(device),
+                   link(profile.scale_up, LinkEnd::gpus),
+                   link(profile.host_link, LinkEnd::host),
+                   link(profile.network, LinkEnd::nodes),
+                   {}};
+  out.spec.gpu = profile.gpu.is_mapping() ? out.gpu.name : profile.gpu.as_string();
+  return out;
+}
+
+NodeHardware Catalog::read_node(const StatedProfile& stated) const {
+  if (stated.document.root().find("correction") == nullptr) {
+    ProfileFile whole = stated.completed(*this, ProfileKind::node);
+    return read_parts(whole);
+  }
+  ProfileFile file(stated.document, stated.name, stated.path);
+  const std::optional<Node> like = file.root().find("like");
+  if (!like) return read_parts(file);
+  // One step only, so that the names cannot form a circle.
+  ProfileFile other(path_of(ProfileKind::node, *like));
+  if (other.root().has("like")) like->fail(fmt::format("{} is like another node type itself", other.name()));
+  NodeHardware out = read_parts(other);
+  out.spec.name = file.name();
+  out.spec.title = file.title();
+  read_host_factor(file, out.spec);
+  out.spec.correction = read_correction(file);
+  file.finish();
+  return out;
 }
 
 NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::node, reference);
-  return memory_->nodes.get(path.string(), [&] {
-    Document own = Document::from_file(path);
-    if (own.root().find("correction") == nullptr) {
-      ProfileFile whole(completed(*this, ProfileKind::node, std::move(own)));
-      return read_node(whole);
-    }
-    ProfileFile file(std::move(own));
-    const std::optional<Node> like = file.root().find("like");
-    if (!like) return read_node(file);
-    // One step only, so that the names cannot form a circle.
-    ProfileFile other(path_of(ProfileKind::node, *like));
-    if (other.root().has("like")) like->fail(fmt::format("{} is like another node type itself", other.name()));
-    NodeHardware out = read_node(other);
-    out.spec.name = file.name();
-    out.spec.title = file.title();
-    read_host_factor(file, out.spec);
-    out.spec.correction = read_correction(file);
-    file.finish();
-    return out;
-  });
+  return memory_->nodes.get(path.string(), [&] { return read_node(StatedProfile::of_file(path)); });
+}
+
+NodeHardware Catalog::stated_node(const Node& stated) const {
+  std::string asked = stated.is_mapping() ? independent_text(stated) : FileReference(stated).independent();
+  NodeHardware out =
+      stated.is_mapping()
+          ? memory_->nodes.get(asked,
+                               [&] { return read_node(StatedProfile::of_mapping(stated, names(ProfileKind::node))); })
+          : node(FileReference(stated));
+  out.spec.asked = std::move(asked);
+  return out;
 }
 
 std::vector<PriceSpec> Catalog::prices(const FileReference& provider) const {

@@ -13,6 +13,7 @@
 namespace mirfak {
 
 class ProfileFile;
+struct StatedProfile;
 
 enum class ProfileKind { gpu, link, node, price };
 
@@ -28,6 +29,9 @@ class Catalog {
   LinkSpec link(const FileReference& reference) const;
   LinkSpec link(const FileReference& reference, LinkEnd to) const;  // Error unless the link joins a GPU to `to`
   NodeHardware node(const FileReference& reference) const;
+  // Returns the node type that a scenario states: a name, the path of a file, or a mapping with the keys of such a
+  // file, `like` another type (hw_profiles/README.md). Sets NodeSpec::asked.
+  NodeHardware stated_node(const Node& stated) const;
 
   // Returns the price of a GPU. `choice` is "on-demand" or "spot" (the median over providers), a list, a slash and one
   // of these words ("aws/spot", "./ours.yaml/spot"), or the path of a list, which means its on-demand prices. nullopt
@@ -48,7 +52,9 @@ class Catalog {
  private:
   struct Memory;  // profiles read so far
 
-  NodeHardware read_node(ProfileFile& file) const;
+  GpuSpec read_gpu(const StatedProfile& stated) const;
+  NodeHardware read_node(const StatedProfile& stated) const;
+  NodeHardware read_parts(ProfileFile& file) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<Memory> memory_;

@@ -124,9 +124,7 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
   int gpus = 0;
   for (const Node& item : section.as_items()) {
     Mapping mapping(item);
-    const FileReference type(mapping.require("type"));
-    NodeAllotment allotment{catalog.node(type), 0, {}};
-    allotment.hardware.spec.asked = type.independent();
+    NodeAllotment allotment{catalog.stated_node(mapping.require("type")), 0, {}};
     const std::optional<Node> own = mapping.find("price");
     find_price(own ? &*own : price ? &*price : nullptr, catalog, allotment);
     read_changes(mapping, catalog, allotment.hardware);

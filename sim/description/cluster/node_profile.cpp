@@ -29,7 +29,6 @@ NodeProfile read_node_profile(ProfileFile& file) {
   node.name = file.name();
   node.title = file.title();
   node.instance = root.string_or("instance", "");
-  node.gpu = profile.gpu.as_string();
   node.scale_up = FileReference(profile.scale_up).independent();
   node.host_link = FileReference(profile.host_link).independent();
   node.network = FileReference(profile.network).independent();

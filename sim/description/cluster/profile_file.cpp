@@ -13,7 +13,13 @@ namespace mirfak {
 
 ProfileFile::ProfileFile(const std::filesystem::path& path) : ProfileFile(Document::from_file(path)) {}
 
-ProfileFile::ProfileFile(Document document) : document_(std::move(document)), root_(Node(document_)) {
+ProfileFile::ProfileFile(Document document)
+    : ProfileFile(document, std::filesystem::path(document.name()).stem().string(), {}) {}
+
+ProfileFile::ProfileFile(Document document, std::string name, std::string path)
+    : document_(std::move(document)),
+      name_(std::move(name)),
+      root_(Node(document_, document_.root(), std::move(path))) {
   Mapping sources(root_.require("sources"));
   for (const std::string& key : sources.keys()) {
     const Node text = sources.require(key);
@@ -21,8 +27,6 @@ ProfileFile::ProfileFile(Document document) : document_(std::move(document)), ro
     sources_.emplace(key, text.as_string());
   }
 }
-
-std::string ProfileFile::name() const { return std::filesystem::path(document_.name()).stem().string(); }
 
 std::string ProfileFile::title() {
   const Node node = root_.require("title");

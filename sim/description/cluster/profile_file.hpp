@@ -12,18 +12,20 @@
 
 namespace mirfak {
 
-// YAML file of hardware data being read: a mapping whose figures are written [value, source], where source is a key of
-// the file's own `sources` mapping. Strict: a figure without a source, an unused source and an unknown key are errors.
+// Hardware data being read, of a YAML file or of a mapping within a scenario: a mapping whose figures are written
+// [value, source], where source is a key of its own `sources` mapping. Strict: a figure without a source, an unused
+// source and an unknown key are errors.
 class ProfileFile {
  public:
   explicit ProfileFile(const std::filesystem::path& path);
-  explicit ProfileFile(Document document);
+  explicit ProfileFile(Document document);                             // named like its file
+  ProfileFile(Document document, std::string name, std::string path);  // stated at `path` of a document
   ProfileFile(const ProfileFile&) = delete;
   ProfileFile& operator=(const ProfileFile&) = delete;
 
   Mapping& root() { return root_; }
-  std::string name() const;  // file name without folder and extension
-  std::string title();       // value of the key `title`, not empty
+  const std::string& name() const { return name_; }  // of a file: without folder and extension
+  std::string title();                               // value of the key `title`, not empty
 
   // Error(input) with all of these keys that the file lacks; of keys with bars between them one is
   // enough ("gemm|gemm_like").
@@ -38,6 +40,7 @@ class ProfileFile {
 
  private:
   Document document_;
+  std::string name_;
   Mapping root_;
   std::map<std::string, std::string, std::less<>> sources_;
   std::set<std::string, std::less<>> used_sources_;

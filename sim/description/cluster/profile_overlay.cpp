@@ -102,7 +102,7 @@ Value joined_sources(const Document& own, const Value& of_other, const std::stri
 
 }  // namespace
 
-Document completed_profile(const Document& own, const Document& other) {
+Document completed_profile(const Document& own, const std::string& name, const Document& other) {
   const std::string owner = stem_of(other);
   if (other.root().find("like") != nullptr) {
     const Value& like = *own.root().find("like");
@@ -119,7 +119,7 @@ Document completed_profile(const Document& own, const Document& other) {
   std::erase_if(stated.fields, [](const Value::Field& field) { return field.key == "sources" || field.key == "like"; });
   if (stated.find("title") == nullptr && title != nullptr) {
     Value named = *title;
-    named.scalar = fmt::format("{}, like {}", stem_of(own), title->scalar);
+    named.scalar = fmt::format("{}, like {}", name, title->scalar);
     stated.fields.push_back({"title", std::move(named)});
   }
   put_over(root, stated);

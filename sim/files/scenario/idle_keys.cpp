@@ -74,6 +74,11 @@ bool is_of_user(const Location& where, const DataFolders& folders) {
   return where.known() && !lies_in(folders.hardware) && !lies_in(folders.models);
 }
 
+// True for what outputs call hardware that is stated in place.
+bool is_name_of_hardware(std::string_view key) {
+  return key.starts_with("cluster.nodes[") && (key.ends_with(".name") || key.ends_with(".title"));
+}
+
 // Returns the keys that may be idle.
 std::vector<StatedKey> tested_keys(const Value& root) {
   std::vector<StatedKey> keys;
@@ -83,7 +88,8 @@ std::vector<StatedKey> tested_keys(const Value& root) {
     add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
   }
   std::erase_if(keys, [&](const StatedKey& key) {
-    return key.value == nullptr || key.name.ends_with(".source") || key.name.starts_with("strategy.stages[") ||
+    return key.value == nullptr || key.name.ends_with(".source") || is_name_of_hardware(key.name) ||
+           key.name.starts_with("strategy.stages[") ||
            std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
   });
   return keys;

@@ -42,7 +42,9 @@ Value node_value(const NodeGroup& group, bool one_price) {
   const int shared = spec.ranks_per_gpu;
   Value out = mapping_value();
   const auto add = [&](const char* key, Value value) { out.fields.push_back({key, std::move(value)}); };
-  add("type", quoted_value(spec.asked.empty() ? spec.name : spec.asked));
+  const bool stated = spec.asked.starts_with('{');  // as keys of its own
+  add("type",
+      stated ? parse_yaml(spec.asked, "cluster.nodes") : quoted_value(spec.asked.empty() ? spec.name : spec.asked));
   add("count", scalar_value(group.count));
   add("gpus", scalar_value(spec.gpus / shared));
   if (shared > 1) add("ranks_per_gpu", scalar_value(shared));

@@ -102,7 +102,11 @@ double mean_error(const std::vector<OwnRun>& runs, double OwnRun::*predicted) {
 }  // namespace
 
 std::string node_type_of(const Scenario& scenario) {
-  return scenario.completed.find("cluster")->find("nodes")->items.front().find("type")->scalar;
+  const Value& type = *scenario.completed.find("cluster")->find("nodes")->items.front().find("type");
+  if (type.kind == Value::Kind::scalar) return type.scalar;
+  fail_input({"cluster.nodes[0].type", 0, 0},
+             "a correction is of a node type that has a name or a file, this one is stated in place",
+             "write its keys in a file, and name the file as cluster.nodes[0].type");
 }
 
 double OwnRunsFit::error_before() const { return mean_error(runs, &OwnRun::predicted_s); }
