@@ -1,5 +1,6 @@
 #include "block/file.hpp"
 
+#include "base/document_text.hpp"
 #include "base/named_files.hpp"
 #include "base/text.hpp"
 #include "block/mentions.hpp"
@@ -8,27 +9,60 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <mutex>
 #include <system_error>
 
 namespace mirfak::block {
 
 namespace {
 
-using Visit = std::function<void(const Expression&)>;
+using Uses = std::vector<const Expression*>;
 
-void visit_uses(const Expression& expression, const Visit& visit) {
-  if (expression.kind == Expression::Kind::use) visit(expression);
-  for (const Expression& part : expression.parts) visit_uses(part, visit);
+void add_uses(const Expression& expression, Uses& uses) {
+  if (expression.kind == Expression::Kind::use) uses.push_back(&expression);
+  for (const Expression& part : expression.parts) add_uses(part, uses);
 }
 
-void visit_uses(std::span<const Statement> body, const Visit& visit) {
+void add_uses(std::span<const Statement> body, Uses& uses) {
   for (const Statement& statement : body) {
-    visit_uses(statement.expression, visit);
-    visit_uses(statement.body, visit);
-    visit_uses(statement.otherwise, visit);
+    add_uses(statement.expression, uses);
+    add_uses(statement.body, uses);
+    add_uses(statement.otherwise, uses);
   }
 }
+
+BlockFacts facts_of(const Block& block) {
+  BlockFacts facts;
+  add_uses(block.body, facts.uses);
+  for (const char* size : {"batch", "sequence", "vocab"}) {
+    if (!mentions_beyond_axes(block, size)) facts.axis_sizes.emplace_back(size);
+  }
+  return facts;
+}
+
+// The files of blocks that this process parsed, by path, each as long as its text stays the same: hundreds of models
+// are made of the same few files.
+class ParsedFiles {
+ public:
+  // Returns the file that was parsed from this text before; nullptr: none was.
+  std::shared_ptr<const BlockFile> find(const std::string& path, const std::string& text) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second.text == text ? found->second.file : nullptr;
+  }
+  void keep(const std::string& path, std::string text, const std::shared_ptr<const BlockFile>& file) {
+    const std::scoped_lock lock(mutex_);
+    files_.insert_or_assign(path, Parsed{std::move(text), file});
+  }
+
+ private:
+  struct Parsed {
+    std::string text;
+    std::shared_ptr<const BlockFile> file;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Parsed> files_;
+};
 
 }  // namespace
 
@@ -58,11 +92,16 @@ void BlockFile::read() {
       source_->fail_at(blocks_[i].place.offset, fmt::format("this file has a block '{}' already", blocks_[i].name));
     }
   }
+  for (const Block& block : blocks_) facts_.push_back(facts_of(block));
 }
 
 std::shared_ptr<const BlockFile> BlockFile::load(const std::filesystem::path& path) {
-  std::shared_ptr<BlockFile> file(new BlockFile(Document::from_file(path)));
-  file->read();
+  static ParsedFiles parsed;
+  const std::string name = path.string();
+  std::string text = document_text(path);
+  if (std::shared_ptr<const BlockFile> known = parsed.find(name, text)) return known;
+  std::shared_ptr<const BlockFile> file = from_text(text, name);
+  parsed.keep(name, std::move(text), file);
   return file;
 }
 
@@ -75,6 +114,10 @@ std::shared_ptr<const BlockFile> BlockFile::from_text(std::string text, std::str
 const Block* BlockFile::find(std::string_view block) const {
   const auto found = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& one) { return one.name == block; });
   return found == blocks_.end() ? nullptr : &*found;
+}
+
+const BlockFacts& BlockFile::facts(const Block& block) const {
+  return facts_[static_cast<std::size_t>(&block - blocks_.data())];
 }
 
 std::vector<std::string> BlockFile::names() const {
@@ -145,6 +188,13 @@ DefinitionPointer Library::find_in(const std::shared_ptr<const BlockFile>& file,
 
 DefinitionPointer Library::define(const std::shared_ptr<const BlockFile>& file, const Block& block,
                                   const Definitions& given, std::vector<const Block*>& inside) {
+  if (!given.empty()) return make_definition(file, block, given, inside);
+  if (const auto known = definitions_.find(&block); known != definitions_.end()) return known->second;
+  return definitions_[&block] = make_definition(file, block, given, inside);
+}
+
+DefinitionPointer Library::make_definition(const std::shared_ptr<const BlockFile>& file, const Block& block,
+                                           const Definitions& given, std::vector<const Block*>& inside) {
   auto out = std::make_shared<Definition>();
   out->file = file;
   out->block = &block;
@@ -154,14 +204,13 @@ DefinitionPointer Library::define(const std::shared_ptr<const BlockFile>& file, 
     const auto stated = given.find(one.name);
     out->uses[one.name] = stated != given.end() ? stated->second : used_by(file, one.block, one.place, inside);
   }
-  visit_uses(block.body, [&](const Expression& use) {
-    if (!out->uses.contains(use.name)) out->uses[use.name] = used_by(file, use.name, use.place, inside);
-  });
+  const BlockFacts& facts = file->facts(block);
+  for (const Expression* use : facts.uses) {
+    if (!out->uses.contains(use->name)) out->uses[use->name] = used_by(file, use->name, use->place, inside);
+  }
   inside.pop_back();
   out->sizes = size_names(block);
-  for (const char* size : {"batch", "sequence", "vocab"}) {
-    if (!mentions_beyond_axes(block, size)) out->axis_sizes.emplace_back(size);
-  }
+  out->axis_sizes = facts.axis_sizes;
   for (const auto& [name, used] : out->uses) {
     out->sizes.insert(out->sizes.end(), used->sizes.begin(), used->sizes.end());
     const std::vector<std::string>& plain = used->axis_sizes;

@@ -15,10 +15,17 @@ namespace mirfak::block {
 // Sizes by name. Shares (dropout) are sizes, too.
 using Sizes = std::map<std::string, double, std::less<>>;
 
+// Facts that follow from the text of a block alone.
+struct BlockFacts {
+  std::vector<const Expression*> uses;  // in the order of the text, also those inside other expressions
+  std::vector<std::string> axis_sizes;  // Definition::axis_sizes, for this text without the blocks that it uses
+};
+
 // A file of blocks (README.md, "The file"): the first block is the file's own, the others are the blocks that it uses.
 class BlockFile {
  public:
-  // Throws Error(input) at file:line:column.
+  // Throws Error(input) at file:line:column. Files with the path and the text of a file that was loaded before are
+  // parsed once; usable from many threads.
   static std::shared_ptr<const BlockFile> load(const std::filesystem::path& path);
   static std::shared_ptr<const BlockFile> from_text(std::string text, std::string name);
 
@@ -28,7 +35,8 @@ class BlockFile {
   const Sizes& sizes() const { return sizes_; }  // sizes of an example, which `mirfak block` shows
   const Node& source() const { return *source_; }
   const std::vector<Block>& blocks() const { return blocks_; }
-  const Block* find(std::string_view block) const;  // nullptr: no block has the name
+  const Block* find(std::string_view block) const;    // nullptr: no block has the name
+  const BlockFacts& facts(const Block& block) const;  // of a block of this file
   std::vector<std::string> names() const;
 
  private:
@@ -41,6 +49,7 @@ class BlockFile {
   Sizes sizes_;
   std::optional<Node> source_;  // the text of the blocks
   std::vector<Block> blocks_;
+  std::vector<BlockFacts> facts_;  // of each block; they point into blocks_
 };
 
 // A block with all blocks that it uses.
@@ -84,11 +93,16 @@ class Library {
   std::shared_ptr<const BlockFile> file_of(const std::filesystem::path& path);
   DefinitionPointer define(const std::shared_ptr<const BlockFile>& file, const Block& block, const Definitions& given,
                            std::vector<const Block*>& inside);
+  DefinitionPointer make_definition(const std::shared_ptr<const BlockFile>& file, const Block& block,
+                                    const Definitions& given, std::vector<const Block*>& inside);
   DefinitionPointer used_by(const std::shared_ptr<const BlockFile>& file, const std::string& name, Place at,
                             std::vector<const Block*>& inside);
 
   std::filesystem::path folder_;
   std::map<std::string, std::shared_ptr<const BlockFile>> files_;
+  // Definitions that were given no blocks: a model names the same block once for each of its layers. They hold the
+  // files of their blocks, so no other block has the address.
+  std::map<const Block*, DefinitionPointer> definitions_;
 };
 
 // Returns the names of the sizes that the block itself takes.

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <utility>
 
 namespace mirfak {
 
@@ -158,14 +159,21 @@ class FamilyConfig {
   }
 
   double value_of_name(const formula::Formula& name, const Node& source) {
-    if (name.word == "layer") return static_cast<double>(layer_);
+    if (name.word == "layer") {
+      by_layer_ = true;
+      return static_cast<double>(layer_);
+    }
     if (const auto decided = type_.values.find(name.word); decided != type_.values.end()) return decided->second;
     if (const auto head = head_.find(name.word); head != head_.end()) return head->second;
+    if (const auto known = of_all_layers_.find(name.word); known != of_all_layers_.end()) return known->second;
     if (!inside_.insert(name.word).second) {
       source.fail_at(name.place.offset, fmt::format("'{}' is defined by itself", name.word));
     }
+    const bool outer_by_layer = std::exchange(by_layer_, false);
     const double value = value_inside(name, source);
     inside_.erase(name.word);
+    if (!by_layer_) of_all_layers_.emplace(name.word, value);
+    by_layer_ = by_layer_ || outer_by_layer;
     return value;
   }
 
@@ -227,7 +235,13 @@ class FamilyConfig {
     if (find(key, null)) value_of(key);
   }
 
+  static bool reads_layer(const FamilyKey& key) {
+    return key.form == FamilyKey::Form::each_layer || key.form == FamilyKey::Form::letters ||
+           key.form == FamilyKey::Form::layer_numbers || key.form == FamilyKey::Form::by_layer;
+  }
+
   double value_of(const FamilyKey& key) {
+    by_layer_ = by_layer_ || reads_layer(key);
     if (key.form == FamilyKey::Form::section) return sections_.find(key.name) != nullptr ? 1 : 0;
     bool null = false;
     const std::optional<Node> found = find(key, null);
@@ -431,6 +445,8 @@ class FamilyConfig {
   std::map<std::string, double, std::less<>> head_;
   std::set<std::string> inside_;  // names whose values are being computed
   std::int64_t layer_ = 0;
+  bool by_layer_ = false;                                     // the value that is being computed depends on the layer
+  std::map<std::string, double, std::less<>> of_all_layers_;  // values of names that do not depend on the layer
 };
 
 }  // namespace

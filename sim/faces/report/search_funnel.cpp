@@ -22,7 +22,7 @@ struct StepMeaning {
   std::string_view meaning;
 };
 constexpr std::array kMeanings = {
-    StepMeaning{"enumerated", "all of the space, on every choice of nodes"},
+    StepMeaning{"enumerated", "all of the space; on several types, what bounds leave"},
     StepMeaning{"after rules", "keep the rules of model, framework and scenario"},
     StepMeaning{"after memory", "not known to need more memory than they may use"},
     StepMeaning{"after bounds", "could be among the results, or within the limits"},

@@ -3,23 +3,91 @@
 #include "plan/layout_bound.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 
 namespace mirfak {
 
-ListedBranch::ListedBranch(Branch branch, const StrategySpace& space, SharedBlocks& shared)
-    : Branch(std::move(branch)), pipelines_(shared.pipelines_of(job_, space, layout_->hardware_of)) {
+namespace {
+
+Picoseconds shortest_layer(const LayerBound::Terms& terms) {
+  Picoseconds out = std::numeric_limits<Picoseconds>::max();
+  for (std::size_t i = 1; i < terms.device.size(); ++i) out = std::min(out, terms.device[i] - terms.device[i - 1]);
+  return out;
+}
+
+// Returns the largest number up to `most` that `accepts` accepts, or 0; it accepts all numbers up to that number.
+template <typename Accepts>
+int largest(int most, const Accepts& accepts) {
+  int accepted = 0;
+  while (accepted < most) {
+    const int middle = (accepted + most + 1) / 2;
+    accepts(middle) ? accepted = middle : most = middle - 1;
+  }
+  return accepted;
+}
+
+}  // namespace
+
+ListedBranch::ListedBranch(Branch branch, const StrategySpace& space, SharedBlocks& shared, const May& may)
+    : Branch(std::move(branch)) {
+  pipelines_ = pipelines_that(may, space, shared);
   plain_ = true;
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
   Lines lines;
   for (const PipelineChoice& choice : *pipelines_) {
     plain_ = plain_ && choice.plain();
     rows_ += static_cast<std::int64_t>(choice.row->size() * shares_.size());
-    if (shares_.empty()) continue;
     set_lines(choice, lines);
     best = std::min(best, bound_of_share(lines, best_share(lines)));
   }
   bound_ = std::max(bound_, best);
+}
+
+// Without a way to share the microbatches there is no pipeline.
+SharedBlocks::Pipelines ListedBranch::pipelines_that(const May& may, const StrategySpace& space,
+                                                     SharedBlocks& shared) const {
+  if (shares_.empty()) return std::make_shared<const std::vector<PipelineChoice>>();
+  const std::vector<int>& hardware = layout_->hardware_of;
+  const bool differ = std::adjacent_find(hardware.begin(), hardware.end(), std::not_equal_to<>()) != hardware.end();
+  const std::vector<int> most = may && differ ? most_layers(may) : std::vector<int>();
+  return most.empty() ? shared.pipelines_of(job_, space, hardware)
+                      : SharedBlocks::pipelines_of(job_, space, hardware, most);
+}
+
+// Returns the least time of one layer of a stage for all microbatches, over all shares of them. `layers`: time of a
+// layer for one microbatch, for each class of replicas.
+Picoseconds ListedBranch::least_of_layer(std::span<const Picoseconds> layers) const {
+  Picoseconds least = std::numeric_limits<Picoseconds>::max();
+  for (const auto& share : shares_) {
+    Picoseconds slowest = 0;
+    for (std::size_t own = 0; own < layers.size(); ++own) slowest = std::max(slowest, layers[own] * (*share)[own]);
+    least = std::min(least, slowest);
+  }
+  return least;
+}
+
+// Returns the most layers of each stage of a plain pipeline whose time `may` accepts: a stage runs each of its layers
+// once for each microbatch (set_lines). Empty: any number.
+std::vector<int> ListedBranch::most_layers(const May& may) const {
+  const auto layers = static_cast<int>(job_.model.layers);
+  std::map<std::vector<Picoseconds>, int> known;  // by the times of a layer
+  std::vector<int> out;
+  for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+    std::vector<Picoseconds> of_classes;
+    for (int own = 0; own < layout_->count(); ++own) {
+      of_classes.push_back(shortest_layer(*layer_terms_[kind_of(layout_->place(stage, own))]));
+    }
+    const auto [most, is_new] = known.try_emplace(of_classes);
+    if (is_new) {
+      const Picoseconds of_layer = least_of_layer(of_classes);
+      most->second = largest(layers, [&](int some) { return may(of_layer * some); });
+    }
+    out.push_back(most->second);
+  }
+  const bool any = std::all_of(out.begin(), out.end(), [&](int most) { return most == layers; });
+  return any ? std::vector<int>() : out;
 }
 
 void ListedBranch::set_lines(const PipelineChoice& choice, Lines& lines) const {
@@ -89,14 +157,13 @@ std::size_t ListedBranch::best_share(const Lines& lines) const {
 }
 
 // Bounds rise on either side of the best share.
-std::int64_t ListedBranch::visit_pipelines(const std::function<bool(Picoseconds)>& may,
+std::int64_t ListedBranch::visit_pipelines(const May& may,
                                            const std::function<void(const PipelineChoice&, std::size_t)>& visit) const {
   std::int64_t skipped = 0;
   std::size_t number = 0;
   Lines lines;
   for (const PipelineChoice& listed : *pipelines_) {
     const std::size_t count = shares_.size();
-    if (count == 0) break;
     set_lines(listed, lines);
     const auto matters = [&](std::size_t share) { return may(bound_of_share(lines, share)); };
     std::size_t begin = best_share(lines);

@@ -3,20 +3,27 @@
 #include "plan/branch.hpp"
 
 #include <functional>
+#include <span>
+#include <vector>
 
 namespace mirfak {
 
 // A branch with its pipelines, bounded by the pipeline that divides the work best.
 class ListedBranch : public Branch {
  public:
-  ListedBranch(Branch branch, const StrategySpace& space, SharedBlocks& shared);
+  // Says whether a pipeline with such a bound may matter. If it rejects a bound, it must reject every higher bound.
+  using May = std::function<bool(Picoseconds)>;
+
+  // If stages lie on different hardware, pipelines are left out in which the passes of one stage alone take longer than
+  // `may` accepts: of the ways to give layers to several types, few are near the best. An empty `may` accepts all.
+  ListedBranch(Branch branch, const StrategySpace& space, SharedBlocks& shared, const May& may = {});
 
   // Number of choices in the rows of all pipelines.
   std::int64_t rows() const { return rows_; }
   // Calls `visit` with each pipeline whose bound, by its layers alone, `may` accepts, and with its number among all
-  // pipelines. Each has the first choice of its row of recomputed layers. A `may` that rejects a bound must reject
-  // every higher bound. Returns the number of choices in the rows of the pipelines left out.
-  std::int64_t visit_pipelines(const std::function<bool(Picoseconds)>& may,
+  // pipelines. Each has the first choice of its row of recomputed layers. Returns the number of choices in the rows of
+  // the pipelines left out.
+  std::int64_t visit_pipelines(const May& may,
                                const std::function<void(const PipelineChoice&, std::size_t)>& visit) const;
 
  private:
@@ -27,6 +34,9 @@ class ListedBranch : public Branch {
     Picoseconds each = 0;
   };
   using Lines = std::vector<std::vector<StageLine>>;  // for each class of replicas
+  SharedBlocks::Pipelines pipelines_that(const May& may, const StrategySpace& space, SharedBlocks& shared) const;
+  Picoseconds least_of_layer(std::span<const Picoseconds> layers) const;
+  std::vector<int> most_layers(const May& may) const;
   void set_lines(const PipelineChoice& choice, Lines& lines) const;
   void set_lines(const PipelineChoice& choice, int own, std::vector<StageLine>& lines) const;
   Picoseconds bound_of_share(const Lines& lines, std::size_t share) const;

@@ -74,8 +74,9 @@ using Row = std::vector<RecomputedLayers>;
 // Lists the choices of one number of stages.
 class Lister {
  public:
-  Lister(const StrategySpace& space, std::int64_t layers, std::span<const int> hardware_of, Recompute recompute)
-      : space_(space), layers_(layers), hardware_of_(hardware_of), recompute_(recompute) {
+  Lister(const StrategySpace& space, std::int64_t layers, std::span<const int> hardware_of, Recompute recompute,
+         std::span<const int> most)
+      : space_(space), layers_(layers), hardware_of_(hardware_of), recompute_(recompute), most_(most) {
     // 0 means all layers.
     numbers_ = space.recompute_layers;
     std::sort(numbers_.begin(), numbers_.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
@@ -91,6 +92,7 @@ class Lister {
     return std::find(space_.recompute_method.begin(), space_.recompute_method.end(), method) !=
            space_.recompute_method.end();
   }
+  std::vector<int> most_of_chunks(const PipelineChoice& choice) const;
   std::shared_ptr<const Row> row_of(const PipelineChoice& choice);
   Row row_of(const std::vector<int>& lengths) const;
 
@@ -98,10 +100,21 @@ class Lister {
   std::int64_t layers_;
   std::span<const int> hardware_of_;
   Recompute recompute_;
+  std::span<const int> most_;
   std::vector<int> numbers_;
   std::map<std::vector<int>, std::shared_ptr<const Row>> rows_;  // by the lengths of chunks
   std::vector<PipelineChoice> out_;
 };
+
+// Returns the most layers of a chunk of each stage, where the first and the last chunk have fewer; empty: any number.
+std::vector<int> Lister::most_of_chunks(const PipelineChoice& choice) const {
+  std::vector<int> out;
+  for (std::size_t stage = 0; choice.plain() && stage < most_.size(); ++stage) {
+    const int fewer = (stage == 0 ? choice.first_fewer : 0) + (stage + 1 == most_.size() ? choice.last_fewer : 0);
+    out.push_back((most_[stage] + fewer) / choice.chunks);
+  }
+  return out;
+}
 
 void Lister::add_splits(PipelineChoice choice) {
   const std::int64_t layers = layers_ + choice.first_fewer + choice.last_fewer;
@@ -110,7 +123,7 @@ void Lister::add_splits(PipelineChoice choice) {
   const bool fixed = space_.stages == StageShapes::fixed && !space_.others.layer_split.empty();
   const std::vector<LayerSplit> splits =
       fixed ? std::vector<LayerSplit>{std::make_shared<const std::vector<int>>(space_.others.layer_split)}
-            : layer_splits(hardware_of_, per_round, space_.uneven_layers);
+            : layer_splits(hardware_of_, per_round, space_.uneven_layers, most_of_chunks(choice));
   for (const LayerSplit& split : splits) {
     if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
     choice.layers = split;
@@ -165,8 +178,9 @@ Row Lister::row_of(const std::vector<int>& lengths) const {
 }  // namespace
 
 std::vector<PipelineChoice> pipeline_choices(const StrategySpace& space, std::int64_t layers,
-                                             std::span<const int> hardware_of, Recompute recompute) {
-  Lister lister(space, layers, hardware_of, recompute);
+                                             std::span<const int> hardware_of, Recompute recompute,
+                                             std::span<const int> most) {
+  Lister lister(space, layers, hardware_of, recompute, most);
   for (const ScheduleId schedule : space.schedule) {
     const Schedule& order = schedule_of(schedule);
     const bool interleaved = order.in_groups;

@@ -68,8 +68,10 @@ struct PipelineChoice {
 };
 
 // Returns every way of a space to spread `layers` of a model over stages, with the microbatches left open, each with
-// the first choice of its row. `hardware_of`: a number for each stage, as for layer_splits().
+// the first choice of its row. `hardware_of`: a number for each stage, as for layer_splits(). `most`: the most layers
+// of each stage of a plain pipeline; empty: any number.
 std::vector<PipelineChoice> pipeline_choices(const StrategySpace& space, std::int64_t layers,
-                                             std::span<const int> hardware_of, Recompute recompute);
+                                             std::span<const int> hardware_of, Recompute recompute,
+                                             std::span<const int> most = {});
 
 }  // namespace mirfak

@@ -252,6 +252,14 @@ void SearchTree::list_branch(const SearchNode& node, NodeOutcome& out) {
   list(node, *std::get<std::shared_ptr<const Branch>>(node.holds), out);
 }
 
+// Returns a function that says whether strategies below a node may matter that take at least a time, and at least
+// `working_j`. The node must outlive the function.
+ListedBranch::May SearchTree::may_be_below(const SearchNode& node, double working_j) const {
+  return [this, &node, working_j](Picoseconds bound) {
+    return !standing_.excludes(merit(node, bound, working_j), node.place);
+  };
+}
+
 // Adds a branch with its pipelines. A branch of which nothing can fit is not listed unless everything is.
 void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   if (lazy() && node.excluded_by(standing_)) return;
@@ -259,7 +267,9 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
     node.holds = std::make_shared<const Branch>(std::move(branch));
     return set_aside(std::move(node), out);
   }
-  const auto listed = std::make_shared<const ListedBranch>(std::move(branch), spec_.space, shared_);
+  const ListedBranch::May may = may_be_below(node, branch.min_energy_j());
+  const auto listed =
+      std::make_shared<const ListedBranch>(std::move(branch), spec_.space, shared_, lazy() ? may : ListedBranch::May());
   const Merit bound = merit(node, *listed);
   node = with_bound(std::move(node), bound);
   node.raised = 1;
@@ -276,9 +286,7 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   if (known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
   const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
   const auto states = static_cast<std::int64_t>(states_of(branch).size());
-  const auto may = [&](Picoseconds bound) {
-    return !standing_.excludes(merit(node, bound, branch.min_energy_j()), node.place);
-  };
+  const ListedBranch::May may = may_be_below(node, branch.min_energy_j());
   const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
     SearchNode child = node;
     child.level = Level::pipeline;

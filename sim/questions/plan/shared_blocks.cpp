@@ -52,11 +52,15 @@ std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
 SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
                                                    const std::vector<int>& hardware_of) {
   const bool shaped = !job.strategy.stages.empty();
-  const Recompute recompute = job.strategy.recompute;
-  return pipelines_.get({hardware_of, recompute, shaped}, [&] {
-    return std::make_shared<const std::vector<PipelineChoice>>(
-        pipeline_choices(shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, recompute));
-  });
+  return pipelines_.get({hardware_of, job.strategy.recompute, shaped},
+                        [&] { return pipelines_of(job, space, hardware_of, {}); });
+}
+
+SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
+                                                   const std::vector<int>& hardware_of, std::span<const int> most) {
+  const bool shaped = !job.strategy.stages.empty();
+  return std::make_shared<const std::vector<PipelineChoice>>(pipeline_choices(
+      shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, job.strategy.recompute, most));
 }
 
 std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {

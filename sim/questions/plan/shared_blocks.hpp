@@ -10,6 +10,7 @@
 #include "strategy/block_fields.hpp"
 
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -41,6 +42,9 @@ class SharedBlocks {
   // the same space.
   using Pipelines = std::shared_ptr<const std::vector<PipelineChoice>>;
   Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of);
+  // Returns those of them in which no stage has more than `most` layers, without listing the others.
+  static Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of,
+                                std::span<const int> most);
 
  private:
   using Key = std::tuple<BlockFields, BlockHardware, bool>;  // last: parameters are gathered in every pass
