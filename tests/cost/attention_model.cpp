@@ -330,4 +330,37 @@ TEST_CASE("the fits describe the measured tables as well as the profiles say") {
   }
 }
 
+TEST_CASE("sums in a fixed order: as many parts of a head's keys as fill the device, and no more") {
+  const GpuSpec spec = gpu();
+  const AttentionModel model(spec, spec.attention.at("flash-2"));
+  const auto ordered = [](AttentionShape call, double calls = 1) {
+    call.ordered = true;
+    call.calls = calls;
+    return call;
+  };
+  // Five products where forward has two, at half of its efficiency.
+  constexpr double backward_block = 2.5 * 2 * kBlock;
+  // 3 heads of 8 blocks of 128 keys on 10 multiprocessors: 4 parts of 2 blocks each, 12 thread blocks in two waves.
+  const double head = 16 * 16 * backward_block;
+  CHECK(model.ordered_parts(shape(3, 1024, false)) == 4);
+  CHECK(model.backward(ordered(shape(3, 1024, false))).compute_s == doctest::Approx(2 * head / 4).epsilon(1e-12));
+  // Two calls at once, each of half of the queries: 24 thread blocks of half the work in three waves.
+  CHECK(model.backward(ordered(shape(3, 1024, false), 2)).compute_s == doctest::Approx(3 * head / 8).epsilon(1e-12));
+  // A part for each of 8 blocks: all queries of a causal head see the first, which has 8 of 36 parts of the work.
+  const double causal = model.backward(ordered(shape(1, 1024, true))).compute_s;
+  CHECK(model.ordered_parts(shape(1, 1024, true)) == 10);
+  CHECK(causal == doctest::Approx(136 * backward_block * 8 / 36).epsilon(1e-12));
+  // A head for each multiprocessor: one part each, as many sums as without an order.
+  CHECK(model.ordered_parts(shape(10, 1024, false)) == 1);
+  CHECK(model.backward(ordered(shape(10, 1024, false))).seconds ==
+        doctest::Approx(model.backward(shape(10, 1024, false)).seconds).epsilon(1e-12));
+  // Each further part clears and reads a sum of 4 bytes.
+  GpuSpec slow = spec;
+  slow.memory_bandwidth = figure(1e12);
+  const AttentionModel moved(slow, slow.attention.at("flash-2"));
+  CHECK(moved.backward(ordered(shape(3, 1024, false))).memory_s - moved.backward(shape(3, 1024, false)).memory_s ==
+        doctest::Approx(2 * 3 * 4 * 3 * 1024 * 64 / 1e12).epsilon(1e-12));
+  CHECK(model.forward(ordered(shape(3, 1024, false))).seconds == model.forward(shape(3, 1024, false)).seconds);
+}
+
 }  // namespace attention_model_test

@@ -9,6 +9,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -182,6 +185,89 @@ TEST_CASE("an embedding reads the rows it needs, not the table") {
 TEST_CASE("a precision the GPU lacks is refused by name") {
   const GpuSpec spec = test_gpu();
   CHECK_THROWS_WITH_AS(KernelModel(spec, Precision::fp8), doctest::Contains("test GPU cannot compute in fp8"), Error);
+}
+
+TEST_CASE("copies around attention: bytes by tensor, launches by kernel, more sequences than an entry asks for") {
+  const GpuSpec spec = test_gpu();
+  const PartitionedBlock block = layer(true);
+  const BlockStep& forward = step_named(block, block.forward, "attention.context");
+  const BlockStep& backward = step_named(block, block.backward, "d_attention.context");
+  KernelSurroundings around;
+  around.copies = {{{"flash-2"}, "", 2, {.queries = 2, .keys = 1, .kernels = 4}, {.keys = 0.5, .kernels = 1}},
+                   {{"flash-2"}, "", 3, {.queries = 100, .kernels = 1}, {}}};
+  const double queries =
+      2.0 * 1000 * 256 * 2;  // two sequences of 1000 tokens, hidden 256, in 16 bits; keys are two such
+  const SurroundingTraffic of_forward = surrounding_traffic(around, block.graph, forward);
+  CHECK(of_forward.copies == 2 * (2 * queries + 2 * queries));
+  CHECK(of_forward.kernels == 4);
+  CHECK(of_forward.filled == 0);
+  CHECK(surrounding_traffic(around, block.graph, backward).copies == 2 * 0.5 * 2 * queries);
+  CHECK(surrounding_traffic(around, block.graph, step_named(block, block.forward, "mlp.out")).copies == 0);
+
+  KernelModel kernels(spec, Precision::bf16);
+  const KernelCost alone = kernels.price(block, forward);
+  kernels.set_surroundings(std::make_shared<const KernelSurroundings>(around));
+  const KernelCost with = kernels.price(block, forward);
+  CHECK(with.bytes - alone.bytes == of_forward.copies);
+  CHECK(with.seconds - alone.seconds ==
+        doctest::Approx(4 * kernels.price_memory_bound(of_forward.copies / 4).seconds).epsilon(1e-9));
+  CHECK(with.clocked_s == alone.clocked_s);
+  CHECK(kernels.explain(block, forward).numbers.find("copies and fills") != std::string::npos);
+}
+
+TEST_CASE("gathered keys: what a rank gathers, and what both halves of its queries see; pieces of a ring") {
+  const PartitionedBlock block = layer(true);
+  BlockStep step = step_named(block, block.forward, "attention.context");
+  KernelSurroundings around;
+  around.context_ranks = 2;
+  around.gathers_keys = true;
+  const double gathered = 2 * 2.0 * 1000 * 256 * 2;  // keys and values
+  around.copies = {{{"flash-2"}, "all-gather", 1, {.gathered = 1, .kernels = 1}, {}}};
+  CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered);
+  around.copies.front().forward = {.seen = 1, .kernels = 1};
+  // Of four quarters rank 0 sees one and four, rank 1 two and three.
+  CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered * 5 / 4);
+  around.copies.front().forward = {.keys = 1, .kernels = 1};
+  CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered / 2);
+
+  around.gathers_keys = false;
+  around.copies.front().forward = {.keys = 1, .later_keys = 0.25, .kernels = 1};
+  CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered);
+  step.piece = 1;
+  CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered / 4);
+}
+
+TEST_CASE("filled results: products of linear layers, norms, attention and copies write once more") {
+  const GpuSpec spec = test_gpu();
+  const PartitionedBlock block = layer(true);
+  KernelSurroundings around;
+  const auto filled = [&](const char* name) {
+    return surrounding_traffic(around, block.graph, step_named(block, block.forward, name)).filled;
+  };
+  const double hidden = 2.0 * 1000 * 256 * 2;
+  CHECK(filled("mlp.out") == 0);
+  around.fills_linear = true;
+  CHECK(filled("mlp.out") == hidden);
+  CHECK(filled("attention.context") == 0);
+  around.fills_attention = true;
+  const double statistics = 2.0 * 1000 * 4 * 4;  // a logarithm in fp32 for each query and head
+  CHECK(filled("attention.context") == hidden + statistics);
+  around.copies = {{{"flash-2"}, "", 1, {.queries = 1, .kernels = 1}, {}}};
+  around.fills_copies = true;
+  CHECK(filled("attention.context") == 2 * hidden + statistics);
+
+  // Backward in a fixed order: three gradients, sums in fp32 for each part.
+  around.copies.clear();
+  around.ordered_attention = true;
+  const BlockStep& backward = step_named(block, block.backward, "d_attention.context");
+  KernelModel ordered(spec, Precision::bf16);
+  ordered.set_surroundings(std::make_shared<const KernelSurroundings>(around));
+  around.fills_attention = false;
+  KernelModel unfilled(spec, Precision::bf16);
+  unfilled.set_surroundings(std::make_shared<const KernelSurroundings>(around));
+  const double parts = std::ceil(spec.multiprocessors / (2.0 * 4));
+  CHECK(ordered.price(block, backward).bytes - unfilled.price(block, backward).bytes ==
+        doctest::Approx(3 * hidden + parts * 2 * hidden).epsilon(1e-12));
 }
 
 TEST_CASE("every explanation gives its constants with their sources") {

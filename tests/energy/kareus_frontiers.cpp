@@ -1,5 +1,9 @@
 // Plans of Perseus, and of Perseus with microbatches in two parts, measured on two nodes of eight A100 by Kareus's
 // artifact (ml-energy/kareus@98f02558, arXiv 2601.17654; ../shared/energy-plans). No row chose a constant.
+//
+// The artifact's times are plans of measured passes: its graph has edges without duration between stages, and ends with
+// the last backward pass (tests/perseus/run_optimization.py), so predictions are compared without transfers and without
+// the step. time_s is what its energies say: they add 85 W for each of two GPUs and second to the dynamic ones.
 
 #include "base/csv.hpp"
 #include "energy/frontier.hpp"
@@ -81,6 +85,18 @@ Job job_of(const Configuration& of, int nanobatches) {
   return parse_scenario(Document::from_text(text, "none/kareus.yaml"), {source / "models", source / "hw_profiles"}).job;
 }
 
+// Passes alone: everything between and behind them takes no time.
+ClockedProgram passes_of(ClockedProgram clocked) {
+  for (TaskId task = 0; task < static_cast<TaskId>(clocked.lasts.size()); ++task) {
+    if (!clocked.is_clocked(task)) clocked.lasts[task] = clocked.program.duration[task] = 0;
+  }
+  for (TaskClass& each : clocked.program.classes) {
+    each.flows = FlowPattern::none;
+    each.traffic = kNoTraffic;
+  }
+  return clocked;
+}
+
 Plan fastest(const Frontier& found) { return {found.t_min_s, found.points.front().energy_j / kGpusPerEnergy}; }
 
 // Least energy of the plans that take no longer; of the fastest if all do.
@@ -114,8 +130,8 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
     const std::vector<Plan> parts = measured(table, of, "nanobatch_perseus");
     REQUIRE_FALSE(whole.empty());
     REQUIRE_FALSE(parts.empty());
-    const Frontier of_whole = frontier(clocked_program(job_of(of, 1)));
-    const Frontier of_parts = frontier(clocked_program(job_of(of, 2)));
+    const Frontier of_whole = frontier(passes_of(clocked_program(job_of(of, 1))));
+    const Frontier of_parts = frontier(passes_of(clocked_program(job_of(of, 2))));
     const Plan one = fastest(of_whole);
     const Plan two = fastest(of_parts);
     const double gain = 100 * (1 - two.time_s / one.time_s);
@@ -137,17 +153,23 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
         units.ways.push_back({2, channels});
         if (channels > 0) units.ways.push_back({1, channels});
       }
-      const Frontier of_joint = frontier(clocked_program(job_of(of, 1), units));
+      const Frontier of_joint = frontier(passes_of(clocked_program(job_of(of, 1), units)));
       const Plan best = fastest(of_joint);
       const double saves = 100 * (1 - *of_joint.min_energy_j(of_whole.t_min_s) / kGpusPerEnergy / one.energy_j);
       const double measured_saves = 100 * (1 - least_in(joint, whole.front().time_s) / whole.front().energy_j);
       MESSAGE(fmt::format("jointly {:.3f} s ({:+.1f} %) {:.0f} J ({:+.1f} %), save {:.1f} % (measured {:.1f} %)",
                           best.time_s, off(best.time_s, joint.front().time_s), best.energy_j,
                           off(best.energy_j, joint.front().energy_j), saves, measured_saves));
-      CHECK(std::abs(off(best.time_s, joint.front().time_s)) < 9);
+      CHECK(std::abs(off(best.time_s, joint.front().time_s)) < 5);
       CHECK(std::abs(saves - measured_saves) < 6);
     }
-    if (of.context > 1) continue;
+    if (of.context > 1) {
+      // Some 2.5 ms of a layer are missing, in which the GPUs draw little: halves of microbatches take longer, not
+      // less.
+      CHECK(std::abs(off(one.time_s, whole.front().time_s)) < 13);
+      CHECK(std::abs(off(one.energy_j, whole.front().energy_j)) < 7);
+      continue;
+    }
     for (const auto& [predicted, is] : {std::pair(one, whole.front()), std::pair(two, parts.front())}) {
       time_error = std::max(time_error, std::abs(off(predicted.time_s, is.time_s)));
       energy_error = std::max(energy_error, std::abs(off(predicted.energy_j, is.energy_j)));
@@ -155,9 +177,8 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
     CHECK(gain == doctest::Approx(measured_gain).epsilon(0.15));
     CHECK(std::abs(saved - measured_saved) < 6);
   }
-  // With context ranks, gathers of keys and values are too cheap, whole or in parts.
-  CHECK(time_error < 9);
-  CHECK(energy_error < 12);
+  CHECK(time_error < 5);
+  CHECK(energy_error < 6);
 }
 
 }  // namespace kareus_frontiers_test

@@ -154,6 +154,24 @@ TEST_CASE("a chain, and what adds biases of experts, can be several kernels") {
   CHECK(framework.kernels.expert_bias_gradient.empty());
 }
 
+TEST_CASE("copies around attention are read by tensor, and refused where nothing is copied") {
+  const Framework framework =
+      OwnFile(
+          "source: x\nkernels:\n  fills_results: [linear, copies]\n  ordered_attention: [flash-2]\n"
+          "  attention_copies:\n    - {attention: [flash-2, cudnn], context: all-gather, sequences: 2, forward: "
+          "{kernels: 8, queries: 1, seen: 0.5}, backward: {kernels: 3, gathered: 5/2, later_keys: 1/4}}\n")
+          .framework();
+  REQUIRE(framework.kernels.attention_copies.size() == 1);
+  const AttentionCopies& copies = framework.kernels.attention_copies.front();
+  CHECK(copies.attention == std::vector<std::string>{"flash-2", "cudnn"});
+  CHECK(copies.context == "all-gather");
+  CHECK(copies.sequences == 2);
+  CHECK(copies.forward == CopyShares{.queries = 1, .seen = 0.5, .kernels = 8});
+  CHECK(copies.backward == CopyShares{.gathered = 2.5, .later_keys = 0.25, .kernels = 3});
+  CHECK(framework.kernels.fills_results == std::vector<std::string>{"linear", "copies"});
+  CHECK(framework.kernels.ordered_attention == std::vector<std::string>{"flash-2"});
+}
+
 TEST_CASE("a chain's passes can stand for several launches") {
   const OwnFile file(
       "source: x\nfusion: {chains: [{of: [rotary], passes: 10/2, launches: 5, gradient_passes: 15/2, "
@@ -294,6 +312,11 @@ TEST_CASE("what is wrong in a file is refused where it stands") {
       {"source: x\nhost: {like: megatron-cor}\n", ":2:14", "did you mean 'megatron-core'"},
       {"source: x\nhost: {like: ours.yaml}\n", ":2:14", "ours.yaml is like ours.yaml"},
       {"source: x\nkernels: {expert_bias: [-4]}\n", ":2:25", "from 0 to 1000"},
+      {"source: x\nkernels: {attention_copies: [{attention: [flash-2]}]}\n", ":2:30", "state forward or backward"},
+      {"source: x\nkernels: {attention_copies: [{attention: [flash-9], forward: {kernels: 1}}]}\n", ":2:43", "flash-2"},
+      {"source: x\nkernels: {attention_copies: [{attention: [flash-2], context: ring, forward: {kernels: 1}}]}\n",
+       ":2:62", "all-gather"},
+      {"source: x\nkernels: {fills_results: [logits]}\n", ":2:27", "linear"},
       {"source: x\nfusion: {epilogues: [biass]}\n", ":2:22", "did you mean 'bias'"},
       {"source: x\nfusion: {norms: fussed}\n", ":2:17", "did you mean 'fused'"},
       {"source: x\nfusion: {attention: [flash-2, flsh-3]}\n", ":2:31", "did you mean 'flash-3'"},

@@ -2,6 +2,7 @@
 
 #include "graph/backward.hpp"
 #include "graph/fusion.hpp"
+#include "strategy/attention_copies.hpp"
 
 #include <initializer_list>
 #include <memory>
@@ -53,6 +54,9 @@ struct KernelHabits {
   std::vector<PlainKernel> expert_bias_gradient;
   bool casts_weights = false;
   int vocabulary_multiple = 128;
+  std::vector<AttentionCopies> attention_copies;
+  std::vector<std::string> fills_results;
+  std::vector<std::string> ordered_attention;
   std::string source;
 
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;

@@ -1,6 +1,8 @@
 #include "strategy/framework_file.hpp"
 
+#include "model/attention_kernels.hpp"
 #include "strategy/framework_options.hpp"
+#include "strategy/strategy.hpp"
 
 #include <fmt/format.h>
 
@@ -140,6 +142,49 @@ FusedChain read_chain(const Node& node) {
   return chain;
 }
 
+// Reads copies of one pass: {kernels: 4, queries: 2, keys: 1}.
+CopyShares read_copy_shares(const Node& node) {
+  constexpr double kMaxCopies = 1000;
+  CopyShares out;
+  Mapping mapping(node);
+  out.kernels = read_number(mapping.require("kernels"), 1, kMaxCopies);
+  const auto read = [&](const char* key, double& share) {
+    if (const std::optional<Node> found = mapping.find(key)) share = read_number(*found, 0, kMaxCopies);
+  };
+  read("queries", out.queries);
+  read("keys", out.keys);
+  read("gathered", out.gathered);
+  read("seen", out.seen);
+  read("later_queries", out.later_queries);
+  read("later_keys", out.later_keys);
+  mapping.finish();
+  return out;
+}
+
+// Reads {attention: [flash-2], context: all-gather, sequences: 2, forward: {...}, backward: {...}}.
+AttentionCopies read_attention_copies(const Node& node) {
+  constexpr std::int64_t kMaxSequences = 1'000'000;
+  AttentionCopies out;
+  Mapping mapping(node);
+  for (const Node& name : mapping.require("attention").as_items()) {
+    const std::size_t at = name.as_choice(attention_kernel_names());
+    out.attention.push_back(attention_kernel_names()[at]);
+  }
+  if (const std::optional<Node> context = mapping.find("context")) {
+    out.context = context_communication_names()[context->as_choice(context_communication_names())];
+  }
+  if (const std::optional<Node> least = mapping.find("sequences")) {
+    out.sequences = static_cast<int>(least->as_integer(1, kMaxSequences));
+  }
+  const std::optional<Node> forward = mapping.find("forward");
+  const std::optional<Node> backward = mapping.find("backward");
+  mapping.finish();
+  if (!forward && !backward) node.fail("expected the copies of a pass", "state forward or backward");
+  if (forward) out.forward = read_copy_shares(*forward);
+  if (backward) out.backward = read_copy_shares(*backward);
+  return out;
+}
+
 // Puts the value of a node into the field of its habit.
 struct Assignment {
   const Node& node;
@@ -173,6 +218,10 @@ struct Assignment {
     for (const Node& item : node.as_items()) field->push_back(read_chain(item));
   }
   void operator()(std::vector<PlainKernel>* field) const { *field = read_plain_kernels(node); }
+  void operator()(std::vector<AttentionCopies>* field) const {
+    field->clear();
+    for (const Node& item : node.as_items()) field->push_back(read_attention_copies(item));
+  }
 };
 
 class FrameworkReader {

@@ -124,6 +124,18 @@ FrameworkOptionGroup kernels() {
                     at<group, &Habits::casts_weights>),
               {"vocabulary_multiple", "", "the vocabulary is padded to a multiple of this times the tensor size",
                at<group, &Habits::vocabulary_multiple>, 1, 1 << 20},
+              words("attention_copies", "copies (above) that are made around fused attention",
+                    at<group, &Habits::attention_copies>),
+              words("fills_results",
+                    "a kernel fills the results of these kernels before they are written, as PyTorch's deterministic "
+                    "algorithms do with memory that `empty` allocates: `linear`, `normalization`, `attention`, "
+                    "`rotary`, `copies`",
+                    at<group, &Habits::fills_results>, filled_words),
+              words("ordered_attention",
+                    "generations of fused attention whose backward pass sums gradients of queries in a fixed order, "
+                    "in as many parts as fill the device "
+                    "([how](../../sim/lowering/cost/README.md#sums-in-a-fixed-order))",
+                    at<group, &Habits::ordered_attention>, attention_kernel_names),
           }};
 }
 
@@ -476,6 +488,16 @@ struct Text {
     }
     return kernels.empty() ? "none" : fmt::format("{}", fmt::join(kernels, ", "));
   }
+  std::string operator()(const std::vector<AttentionCopies>* value) const {
+    std::vector<std::string> copies;
+    for (const AttentionCopies& entry : *value) {
+      const std::string exchange = entry.context.empty() ? "" : fmt::format(" with {}", entry.context);
+      const std::string least = entry.sequences > 1 ? fmt::format(", {} sequences or more", entry.sequences) : "";
+      copies.push_back(fmt::format("{}{}{}: {:g} kernels forward, {:g} backward", fmt::join(entry.attention, " "),
+                                   exchange, least, entry.forward.kernels, entry.backward.kernels));
+    }
+    return copies.empty() ? "none" : fmt::format("{}", fmt::join(copies, "; "));
+  }
   std::string operator()(const double* value) const {
     if (option.unit == "s" && *value >= 1e-6) return format_seconds(*value);
     return fmt::format("{:.4g}{}{}", *value, option.unit.empty() ? "" : " ", option.unit);
@@ -502,6 +524,11 @@ const std::vector<std::string>& fusion_words() {
     for (std::string& name : block::operator_names()) all.push_back(std::move(name));
     return all;
   }();
+  return words;
+}
+
+const std::vector<std::string>& filled_words() {
+  static const std::vector<std::string> words = {"linear", "normalization", "attention", "rotary", "copies"};
   return words;
 }
 

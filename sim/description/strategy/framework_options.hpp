@@ -11,7 +11,7 @@ namespace mirfak {
 
 // Pointer to the field in which a framework keeps a habit.
 using HabitField = std::variant<bool*, int*, double*, NormKernels*, std::vector<std::string>*, std::vector<FusedChain>*,
-                                std::vector<PlainKernel>*>;
+                                std::vector<PlainKernel>*, std::vector<AttentionCopies>*>;
 // Returns the words that a list may hold; nullptr: any word.
 using Vocabulary = const std::vector<std::string>& (*)();
 
@@ -46,5 +46,8 @@ const std::vector<std::string>& norm_kernel_names();  // ordered as the enumerat
 // Returns the words that chains and epilogues consist of: names of operators of one pass, "bias" (a sum with a
 // parameter), "add" (a sum of activations) and other arithmetic.
 const std::vector<std::string>& fusion_words();
+// Returns the words for kernels whose results a framework may fill before they are written: "linear" (products of
+// linear layers), "normalization", "attention", "rotary" and "copies" (AttentionCopies).
+const std::vector<std::string>& filled_words();
 
 }  // namespace mirfak

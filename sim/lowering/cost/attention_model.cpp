@@ -21,15 +21,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <iterator>
+#include <queue>
 
 namespace mirfak {
 
 namespace {
 
-constexpr double kKeyBlock = 64;     // keys that a tile takes at a time
-constexpr int kSmallestTile = 16;    // rows of the tensor cores' own tile
-constexpr int kBackwardKernels = 3;  // row sums of dO * O, the gradients, dQ from fp32
+constexpr double kKeyBlock = 64;       // keys that a tile takes at a time
+constexpr int kSmallestTile = 16;      // rows of the tensor cores' own tile
+constexpr double kOrderedBlock = 128;  // keys that a thread block of a backward pass takes at a time
+constexpr double kSumBytes = 4;        // of a sum of gradients of queries
+constexpr int kBackwardKernels = 3;    // row sums of dO * O, the gradients, dQ from fp32
 
 const Figure& attention_peak(const GpuSpec& gpu, Precision precision) {
   const bool wide = precision < Precision::fp16;
@@ -75,6 +80,24 @@ Figure between(const Figure& low, const Figure& high, double share) {
 // time that the multipliers need, because the work in addition to the products is the same for each pair of tokens.
 Figure time_between(const Figure& low, const Figure& high, double share) {
   return {1 / (1 / low.value + share * (1 / high.value - 1 / low.value)), low.source};
+}
+
+// Shares of a head's work that the parts of an ordered backward pass have: a block of keys counts the queries that see
+// it.
+std::vector<double> shares_of_parts(const AttentionShape& shape, std::size_t parts) {
+  std::vector<double> shares(parts, 0.0);
+  const double offset = shape.keys - shape.queries;
+  double sum = 0;
+  std::size_t part = 0;
+  for (double key = 0; key < shape.keys; key += kOrderedBlock) {
+    double seen = shape.causal ? shape.queries - std::max(0.0, key - offset) : shape.queries;
+    if (shape.window > 0) seen = std::min(seen, shape.window + kOrderedBlock);
+    shares[part] += seen;
+    sum += seen;
+    part = (part + 1) % parts;
+  }
+  for (double& share : shares) share /= sum;
+  return shares;
 }
 
 }  // namespace
@@ -161,7 +184,30 @@ double AttentionModel::makespan(const AttentionShape& shape, const AttentionTile
   const double head_s = work.blocks * block_s + work.tiles * ramp_s;
   const double all_s = shape.batch * shape.heads * head_s;
   const double longest_s = work.longest * block_s + ramp_s;
+  if (backward && shape.ordered) return ordered_makespan(shape, head_s);
   return std::max(all_s / gpu_->multiprocessors + tiles.tail.value * head_s / work.tiles, longest_s);
+}
+
+double AttentionModel::ordered_parts(const AttentionShape& shape) const {
+  return std::ceil(gpu_->multiprocessors / (shape.batch * shape.heads));
+}
+
+// Gives the parts of all heads, in their order, to the multiprocessor that is free first.
+double AttentionModel::ordered_makespan(const AttentionShape& shape, double head_s) const {
+  const std::vector<double> shares = shares_of_parts(shape, static_cast<std::size_t>(ordered_parts(shape)));
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
+  for (int i = 0; i < gpu_->multiprocessors; ++i) free_at.push(0);
+  const auto heads = static_cast<std::int64_t>(std::ceil(shape.batch * shape.heads * shape.calls));
+  double end = 0;
+  for (std::int64_t head = 0; head < heads; ++head) {
+    for (const double share : shares) {
+      const double done = free_at.top() + head_s / shape.calls * share;
+      free_at.pop();
+      free_at.push(done);
+      end = std::max(end, done);
+    }
+  }
+  return end;
 }
 
 double AttentionModel::settled_clock(double head_dim) const {
@@ -188,7 +234,10 @@ AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, 
   const double ends = query_bytes + element_bytes_ * result_elements(shape);
   const double passes = (backward ? 2 : 1) * fit_->io_passes.value;
   const double around = backward ? fit_->backward_passes.value * query_bytes : 0;
-  cost.memory_s = (passes * ends + around) / bandwidth_;
+  // Besides the one sum that every backward pass clears and reads.
+  const double sums =
+      backward && shape.ordered ? 2 * (ordered_parts(shape) - 1) * kSumBytes * query_elements(shape) : 0;
+  cost.memory_s = (passes * ends + around + sums) / bandwidth_;
   const double all = (backward ? 2 : 1) * (ends + element_bytes_ * key_value_elements(shape)) / bandwidth_;
   if (cost.compute_s + cost.memory_s < all) cost.clocked_s = 0;
   cost.seconds = cost.overhead_s + std::max(cost.compute_s + cost.memory_s, all);

@@ -24,6 +24,8 @@ struct AttentionShape {
   // Documents that sequences are packed with. Their `tokens` count queries; a document has as many keys per query as
   // the whole sequence. One kernel runs all documents (variable lengths); empty: one document.
   std::vector<DocumentLength> documents = {};
+  bool ordered = false;  // backward: gradients of queries are summed in a fixed order
+  double calls = 1;      // ... in so many calls at once, each of a part of the queries
 };
 
 // Returns the share of pairs of queries and keys that lie within documents.
@@ -48,6 +50,12 @@ struct AttentionCost {
 //   backward    three launches; five products for forward's two, at e of backward kernels, and twice its ramp and its
 //               io_passes; backward_passes Q / B for the kernels before and after
 //
+//   in order    backward passes whose sums have a fixed order: n = multiprocessors / (batch x heads), rounded up,
+//               thread blocks a head, block j takes key blocks j, j + n, ... of 128 keys; n sums of gradients in fp32
+//               are cleared, and read again (github.com/Dao-AILab/flash-attention, v2.7.4, csrc/flash_attn/src/
+//               flash_bwd_launch_template.h and flash_api.cpp). Thread blocks go to the multiprocessor that is free
+//               first, one to each, as their shared memory asks for
+//
 // with B = bandwidth x memory_bandwidth_efficiency and c the share of the benchmarks' clock that a run holds. A
 // tile with a causal mask or a window executes the blocks of 64 keys that hold a visible one, and no others. Between
 // measured head dimensions the time of a product, and the rest, are interpolated over the dimension.
@@ -69,6 +77,9 @@ class AttentionModel {
   // including the copies of queries, keys and values into a cache. Needs fit.table.
   double table_seconds(const AttentionShape& shape) const;
 
+  // Parts into which an ordered backward pass divides the keys of a head.
+  double ordered_parts(const AttentionShape& shape) const;
+
   const AttentionFit& fit() const { return *fit_; }
   // Returns the constants for a head dimension: measured ones, or interpolated ones, which are stored in `between_two`.
   const AttentionTiles& tiles(double head_dim, AttentionTiles& between_two) const;
@@ -82,6 +93,7 @@ class AttentionModel {
   static void add_document(const AttentionShape& document, double times, Work& work);
   Work work(const AttentionShape& shape, const AttentionTiles& tiles) const;
   double makespan(const AttentionShape& shape, const AttentionTiles& tiles, const Work& work, bool backward) const;
+  double ordered_makespan(const AttentionShape& shape, double head_s) const;
   double settled_clock(const AttentionTiles& tiles) const;
   AttentionCost price(const AttentionShape& shape, bool backward, double clock) const;
 

@@ -91,7 +91,7 @@ double largest_operand(const OperatorGraph& graph, const BlockStep& step) {
   return largest;
 }
 
-AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step) {
+AttentionShape whole_attention_shape(const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);
   const AttentionLabels labels = classify_attention(graph, op);
   AttentionShape shape;
@@ -105,6 +105,12 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
   shape.causal = op.causal;
   if (step.pieces == 1 && op.window > 0) shape.window = static_cast<double>(op.window);
   shape.documents = op.documents;
+  return shape;
+}
+
+AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step) {
+  const AttentionLabels labels = classify_attention(graph, graph.op(step.op));
+  AttentionShape shape = whole_attention_shape(graph, step);
   const auto with_documents = [&](AttentionShape of) {
     const double share = of.queries / static_cast<double>(graph.extent(labels.queries));
     for (DocumentLength& document : of.documents) document.tokens *= share;
@@ -175,6 +181,44 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
 }
 
 KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
+  KernelCost cost = price_alone(block, step, launch);
+  if (around_ == nullptr) return cost;
+  const KernelCost around = price_surroundings(block.graph, step, launch);
+  cost.seconds += around.seconds;
+  cost.bytes += around.bytes;
+  return cost;
+}
+
+KernelCost KernelModel::price_surroundings(const OperatorGraph& graph, const BlockStep& step, Launch launch) const {
+  KernelCost cost;
+  if (around_ == nullptr) return cost;
+  const SurroundingTraffic traffic = surrounding_traffic(*around_, graph, step);
+  const auto add = [&](double bytes, double kernels) {
+    if (bytes <= 0) return;
+    const KernelCost one = price_memory_bound(bytes / kernels, OperatorKind::elementwise, launch);
+    cost.seconds += kernels * one.seconds;
+    cost.bytes += bytes;
+  };
+  add(traffic.copies, std::max(1.0, traffic.kernels));
+  add(traffic.filled + filled_inside_attention(graph, step), 1);
+  return cost;
+}
+
+// An ordered backward pass allocates its sums, and gradients of keys and values for each head of queries where heads
+// share keys (flash_api.cpp, as AttentionModel cites it): these are filled like its results.
+double KernelModel::filled_inside_attention(const OperatorGraph& graph, const BlockStep& step) const {
+  const Operator& op = graph.op(step.op);
+  const bool backward = op.kind == OperatorKind::attention && op.phase != Phase::forward;
+  if (!backward || !around_->fills_attention || !around_->ordered_attention) return 0;
+  const AttentionShape shape = attention_call(graph, step);
+  const double element = graph.tensor(op.inputs.front().tensor).bytes_per_element;
+  const double queries = shape.batch * shape.queries * shape.heads * shape.head_dim;
+  const double expanded =
+      shape.heads == shape.kv_heads ? 0 : 2 * shape.batch * shape.keys * shape.heads * shape.head_dim;
+  return bytes_per_element(Precision::fp32) * attention().ordered_parts(shape) * queries + element * expanded;
+}
+
+KernelCost KernelModel::price_alone(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
   const double bytes = kernel_bytes(block.graph, step);
   switch (block.graph.op(step.op).kind) {
     case OperatorKind::einsum:
@@ -236,9 +280,18 @@ const AttentionModel& KernelModel::attention() const {
   return *attention_;
 }
 
+// Queries that see gathered keys run as two calls at once, one for the early and one for the late tokens.
+AttentionShape KernelModel::attention_call(const OperatorGraph& graph, const BlockStep& step) const {
+  AttentionShape shape = attention_shape(graph, step);
+  if (around_ == nullptr || !around_->ordered_attention) return shape;
+  shape.ordered = true;
+  if (around_->gathers_keys && shape.documents.empty()) shape.calls = 2;
+  return shape;
+}
+
 KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Operator& op = graph.op(step.op);
-  const AttentionShape shape = attention_shape(graph, step);
+  const AttentionShape shape = attention_call(graph, step);
   const AttentionLabels labels = classify_attention(graph, op);
   const double flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) *
                       extent(step, labels.keys) * shape.head_dim * share_of_pairs(shape);
@@ -404,7 +457,17 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
 }
 
 Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const {
-  const KernelCost cost = price(block, step);
+  Explanation out = explain_alone(block, step);
+  const KernelCost around = price_surroundings(block.graph, step, Launch::stream);
+  if (around.seconds == 0) return out;
+  out.numbers +=
+      fmt::format(", copies and fills of {} around it {}", format_bytes(around.bytes), format_seconds(around.seconds));
+  out.evaluation += fmt::format(" + {:.6g}", around.seconds);
+  return out;
+}
+
+Explanation KernelModel::explain_alone(const PartitionedBlock& block, const BlockStep& step) const {
+  const KernelCost cost = price_alone(block, step, Launch::stream);
   const Operator& op = block.graph.op(step.op);
   if (op.kind == OperatorKind::einsum && cost.activity == Activity::gemm) return explain_product(block.graph, step);
   Explanation out;
@@ -463,7 +526,7 @@ void KernelModel::explain_plain_kernels(const OperatorGraph& graph, const BlockS
 }
 
 void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const {
-  const AttentionShape shape = attention_shape(graph, step);
+  const AttentionShape shape = attention_call(graph, step);
   const bool forward = graph.op(step.op).phase == Phase::forward;
   const AttentionCost cost = forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
   AttentionTiles between_two;

@@ -5,11 +5,14 @@
 #include "cost/attention_model.hpp"
 #include "cost/explanation.hpp"
 #include "cost/gemm_model.hpp"
+#include "cost/kernel_surroundings.hpp"
 #include "sharding/partition.hpp"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace mirfak {
 
@@ -63,6 +66,8 @@ class KernelModel {
   }
   // Multiplies all later prices by `factor`: the correction from measured iterations beyond the tables.
   void set_time_factor(double factor) { time_factor_ = factor; }
+  // Adds what the framework does around kernels to all later prices; nullptr: nothing.
+  void set_surroundings(std::shared_ptr<const KernelSurroundings> around) { around_ = std::move(around); }
   double settled_share() const { return settled_; }
   double clock_share() const { return clock_; }
 
@@ -86,6 +91,12 @@ class KernelModel {
   const AttentionModel& attention() const;
   KernelCost corrected(KernelCost cost) const;
   Explanation explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const;
+  Explanation explain_alone(const PartitionedBlock& block, const BlockStep& step) const;
+  KernelCost price_alone(const PartitionedBlock& block, const BlockStep& step, Launch launch) const;
+  // Cost of the copies and fills around the kernel of a step.
+  KernelCost price_surroundings(const OperatorGraph& graph, const BlockStep& step, Launch launch) const;
+  double filled_inside_attention(const OperatorGraph& graph, const BlockStep& step) const;
+  AttentionShape attention_call(const OperatorGraph& graph, const BlockStep& step) const;
   KernelCost price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
   void explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const;
   void explain_plain_kernels(const OperatorGraph& graph, const BlockStep& step, const KernelCost& cost,
@@ -118,6 +129,7 @@ class KernelModel {
   double settled_ = 1;
   double time_factor_ = 1;
   std::optional<AttentionModel> attention_;
+  std::shared_ptr<const KernelSurroundings> around_;
 };
 
 // Returns the GEMM that a step's einsum becomes on one device. Labels only in the first operand are rows, labels only
@@ -126,6 +138,9 @@ GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step);
 
 // Returns the number of elements that exist on a device, for the operand of a step that has most of them.
 double largest_operand(const OperatorGraph& graph, const BlockStep& step);
+
+// Returns all queries and keys that a step's attention has on one device.
+AttentionShape whole_attention_shape(const OperatorGraph& graph, const BlockStep& step);
 
 // Returns the call of fused attention that a step is on one device. If a device holds only some of the keys or queries
 // of causal attention, early tokens are paired with late ones (Megatron Core: 2 cp chunks), so that its work is half of

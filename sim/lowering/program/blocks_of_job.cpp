@@ -567,6 +567,7 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
       communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
+  kernels.set_surroundings(kernel_surroundings(job, hardware->hardware.gpu));
   communication.set_max_channels(job.strategy.communication_sms);
   for (CollectiveModel& other : others) other.set_max_channels(job.strategy.communication_sms);
   const int first = placed_as(job, classes[static_cast<std::size_t>(own)]);

@@ -1,6 +1,13 @@
 #include "program/kernels_of_job.hpp"
 
+#include "cost/attention_model.hpp"
 #include "program/data_parallel.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -41,6 +48,32 @@ BlockKernels block_kernels(const Job& job) {
     kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
   }
   return kernels;
+}
+
+std::shared_ptr<const KernelSurroundings> kernel_surroundings(const Job& job, const GpuSpec& gpu) {
+  const KernelHabits& habits = job.framework.kernels;
+  const std::string attention = attention_choice(gpu, job.attention_kernels()).wanted;
+  const auto has = [](const std::vector<std::string>& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const int ranks = job.strategy.context;
+  const auto exchange = static_cast<std::size_t>(job.strategy.context_communication);
+  KernelSurroundings around;
+  for (const AttentionCopies& entry : habits.attention_copies) {
+    const bool exchanges =
+        entry.context.empty() || (ranks > 1 && entry.context == context_communication_names()[exchange]);
+    if (exchanges && has(entry.attention, attention)) around.copies.push_back(entry);
+  }
+  around.fills_linear = has(habits.fills_results, "linear");
+  around.fills_normalization = has(habits.fills_results, "normalization");
+  around.fills_attention = has(habits.fills_results, "attention");
+  around.fills_rotary = has(habits.fills_results, "rotary");
+  around.fills_copies = has(habits.fills_results, "copies");
+  around.ordered_attention = has(habits.ordered_attention, attention);
+  if (around == KernelSurroundings()) return nullptr;
+  around.context_ranks = ranks;
+  around.gathers_keys = ranks > 1 && job.strategy.context_communication == ContextCommunication::all_gather;
+  return std::make_shared<const KernelSurroundings>(std::move(around));
 }
 
 }  // namespace mirfak
