@@ -238,6 +238,9 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--exp-avg-dtype", "--use-precision-aware-optimizer"});
   check_values(megatron(job("mixtral-8x7b", 2, "expert: 8", ", expert_capacity_factor: 1.25, pad_to_capacity: true")),
                {{"--moe-expert-capacity-factor", "1.25"}, {"--moe-pad-expert-input-to-capacity", ""}});
+  check_values(megatron(job("llama3-8b", 2, "tensor: 2, pipeline: 2, rank_order: tp-cp-ep-pp-dp")),
+               {{"--use-tp-pp-dp-mapping", ""}});
+  check_absent(megatron(job("llama3-8b", 2, "tensor: 2, pipeline: 2")), {"--use-tp-pp-dp-mapping"});
   check_values(megatron(job("llama3-8b", 1, "offload_layers: 8")), {{"--cpu-offloading-num-layers", "8"}});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),
@@ -346,6 +349,9 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   refused("pipeline: 2, virtual_pipeline: 2, microbatch_group: 4, zero: 3", "strategy.microbatch_group");
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");
+  Job ordered = job("llama3-8b", 1, "pipeline: 2, zero: 3", ", framework: torchtitan");
+  ordered.strategy.rank_order = RankOrder::data_last;
+  check_refused(LaunchTarget::torchtitan_toml, ordered, "strategy.rank_order");
   refused("expert: 8, expert_dispatcher: hybridep, zero: 3", "strategy.expert_dispatcher", "", "qwen3-30b-a3b");
   refused("expert: 8, expert_dispatcher: allgather, zero: 3", "strategy.expert_dispatcher", "", "qwen3-30b-a3b");
 }

@@ -139,6 +139,7 @@ struct ParallelismHabits {
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;
 };
+  bool data_last = false;
 
 // Part of the optimizer's state that is kept and updated on the host (arXiv 2101.06840).
 struct OffloadHabits {

@@ -291,21 +291,25 @@ FrameworkOptionGroup sharding() {
 FrameworkOptionGroup parallelism() {
   constexpr auto group = &Framework::parallelism;
   using Habits = ParallelismHabits;
-  return {"parallelism",
-          "Which ways of dividing a model it implements, in addition to replicas and what they share.",
-          source_of<group>,
-          {
-              truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
-              truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
-              truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
-              truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
-              truth("replicates_heads",
-                    "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
-                    at<group, &Habits::replicates_heads>),
-              truth("nanobatches",
-                    "a layer runs two halves of a microbatch at once: one computes while the other communicates",
-                    at<group, &Habits::nanobatches>),
-          }};
+  return {
+      "parallelism",
+      "Which ways of dividing a model it implements, in addition to replicas and what they share.",
+      source_of<group>,
+      {
+          truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
+          truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
+          truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
+          truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
+          truth("replicates_heads",
+                "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
+                at<group, &Habits::replicates_heads>),
+          truth("nanobatches",
+                "a layer runs two halves of a microbatch at once: one computes while the other communicates",
+                at<group, &Habits::nanobatches>),
+          truth("data_last",
+                "ranks may be numbered with the stages of a replica before the next replica (`strategy.rank_order`)",
+                at<group, &Habits::data_last>),
+      }};
 }
 
 FrameworkOptionGroup offload() {

@@ -250,6 +250,31 @@ Broken halves_run_beside(const RuleInput& in) {
   return std::nullopt;
 }
 
+// Checks that ranks can be numbered with all stages of a replica before the next replica. Experts must then lie on the
+// ranks of their replica, for stages have the same ranks with and without experts (initialize_model_parallel of
+// megatron/core/parallel_state.py: "When not using pp-last rank ordering, ...").
+Broken ranks_are_ordered(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.rank_order == RankOrder::pipeline_last) return std::nullopt;
+  const std::string& name = rank_order_names()[static_cast<std::size_t>(s.rank_order)];
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"strategy.rank_order", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.parallelism.data_last) {
+    return broken(fmt::format("{} does not number ranks as {}", in.framework.name, name),
+                  "leave it out, or choose a training.framework whose file says parallelism: data_last");
+  }
+  if (!s.stages.empty()) {
+    return broken("stages of their own shape have consecutive ranks", "leave it out, or leave strategy.stages out");
+  }
+  if (s.pipeline == 1 || std::int64_t{s.expert} * s.tensor_of_experts() == s.team()) return std::nullopt;
+  return broken(
+      fmt::format("{} takes expert times expert_tensor ({} x {}) equal to tensor times context ({} x {}), so that "
+                  "experts lie within a replica",
+                  name, s.expert, s.tensor_of_experts(), s.tensor, s.context),
+      "leave it out, or choose such sizes; strategy.expert is 1 for a model without experts");
+}
+
 Broken recomputed_layers(const RuleInput& in) {
   if (in.strategy.recompute_layers == 0 || in.strategy.recompute != Recompute::none) return std::nullopt;
   return Violation{"strategy.recompute_layers",
@@ -676,6 +701,9 @@ Broken first_broken_of_stages(const RuleInput& input) {
       broken->key = layers ? "strategy.stages" : fmt::format("strategy.stages[{}]", stage);
       if (!layers) broken->message = fmt::format("stage {}: {}", stage, broken->message);
       break;
+    Rule{"ranks-are-ordered",
+         "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
+         ranks_are_ordered},
     }
     return broken;
   }

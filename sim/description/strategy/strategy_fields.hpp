@@ -78,6 +78,10 @@ inline constexpr std::tuple kStrategyFields = {
         .among(scatter_gather_names)
         .only_if([](const Strategy& s) { return s.scatter_gather != ScatterGather::framework; })
         .not_in_blocks(),
+    field("rank_order", &Strategy::rank_order, "how ranks are numbered, neighbours first")
+        .among(rank_order_names)
+        .only_if([](const Strategy& s) { return s.rank_order != RankOrder::pipeline_last; })
+        .not_in_blocks(),
     field("recompute", &Strategy::recompute, "what backward passes compute again").among(recompute_names),
     field("recompute_modules", &Strategy::recompute_modules, "modules that selective recomputation drops")
         .among(module_names)
