@@ -53,6 +53,9 @@ struct KernelHabits {
   std::vector<PlainKernel> expert_bias_gradient;
   bool casts_weights = false;
   int vocabulary_multiple = 128;
+  bool chunked_loss = false;
+  bool chunks_loss_by_width = false;
+  double chunk_gradient_bytes = 0;
   std::string source;
 
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;
@@ -63,6 +66,7 @@ struct AdapterHabits {
   bool wide = false;
   bool scales = false;
   bool narrow_bases = false;
+  bool decomposed = false;
   std::string source;
 
   friend bool operator==(const AdapterHabits&, const AdapterHabits&) = default;
@@ -135,11 +139,11 @@ struct ParallelismHabits {
   bool expert = true;
   bool replicates_heads = true;
   bool nanobatches = false;
+  bool data_last = false;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;
 };
-  bool data_last = false;
 
 // Part of the optimizer's state that is kept and updated on the host (arXiv 2101.06840).
 struct OffloadHabits {
@@ -153,6 +157,8 @@ struct OffloadHabits {
   double bandwidth_share = 0;
   bool overlaps = false;
   bool copies_beside_passes = false;
+  bool parameters = false;
+  bool together = false;
   std::string source;
 
   friend bool operator==(const OffloadHabits&, const OffloadHabits&) = default;

@@ -126,6 +126,7 @@ struct Strategy {
   // the parameters.
   int zero = 0;
   double offload_optimizer = 0;       // share of the optimizer's state that is kept and updated on the host
+  bool offload_parameters = false;    // ZeRO 3: the host keeps the shards of the parameters, too
   int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run

@@ -106,6 +106,9 @@ inline constexpr std::tuple kStrategyFields = {
         .between(0, 1)
         .only_if([](const Strategy& s) { return s.offload_optimizer > 0; })
         .not_in_blocks(),
+    field("offload_parameters", &Strategy::offload_parameters, "the host keeps the shards of the parameters")
+        .only_if([](const Strategy& s) { return s.offload_parameters; })
+        .not_in_blocks(),
     field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks(),
     field("zero_group", &Strategy::zero_group, "ranks that share one sharded copy")
         .between(1, strategy_limits::kRanks)

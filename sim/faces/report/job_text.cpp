@@ -112,6 +112,7 @@ std::string strategy_text(const Job& job) {
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
+  if (s.offload_parameters) out += ", parameters on the host";
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;
