@@ -1,4 +1,5 @@
 #include "launch_files.hpp"
+#include "support/frameworks.hpp"
 #include "support/scratch_folder.hpp"
 
 #include <doctest/doctest.h>
@@ -143,6 +144,58 @@ TEST_CASE("adapters, and values that nobody takes") {
   } catch (const Error& error) {
     CHECK(error.where().text() == "sft.yaml:13:7");
   }
+}
+
+TEST_CASE("parameters on the host: FSDP's by Accelerate or the Trainer, DeepSpeed's by its file") {
+  ImportFile fsdp = kFsdp;
+  fsdp.text.replace(fsdp.text.find("fsdp_offload_params: false"), 26, "fsdp_offload_params: true");
+  fsdp.text.replace(fsdp.text.find("HYBRID_SHARD"), 12, "FULL_SHARD");
+  ImportFile plain = kTrainer;
+  plain.text.replace(plain.text.find("adamw_8bit"), 10, "adamw_torch");
+  ImportFile trainer = plain;
+  trainer.text += "fsdp: full_shard auto_wrap offload\n";
+  ImportFile deep = plain;
+  deep.text += "deepspeed: zero3.json\n";
+  const ImportFile zero{"zero3.json",
+                        "{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, "
+                        "\"offload_param\": {\"device\": \"cpu\", \"pin_memory\": true}}}"};
+  for (const ImportDraft& draft : {read_as("trainer", {plain, fsdp}, 32), read_as("trainer", {trainer}, 16),
+                                   read_as("trainer", {deep, zero}, 16)}) {
+    CHECK(unknown_lines(draft) == 0);
+    CHECK(said(draft, "strategy.offload_parameters") == "true");
+    CHECK(said(draft, "strategy.offload_optimizer") == "1");
+    CHECK(scenario_of(draft, "hgx-h100", 4).job.strategy.offload_parameters);
+  }
+  const ImportFile disk{"zero3.json",
+                        "{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"nvme\"}}}"};
+  CHECK(unknown_lines(read_as("trainer", {deep, disk}, 16)) == 1);
+}
+
+TEST_CASE("Liger's kernels take the place of the framework file's, whatever shards") {
+  ImportFile alone = kTrainer;
+  alone.text += "use_liger_kernel: true\n";
+  ImportFile sharded = alone;
+  sharded.text += "fsdp: full_shard auto_wrap\n";
+  const Framework liger = test::framework_named("huggingface-liger");
+  for (const ImportFile& file : {alone, sharded}) {
+    const ImportDraft draft = read_as("trainer", {file}, 16);
+    CHECK(unknown_lines(draft) == 0);
+    const Framework framework = scenario_of(draft, "hgx-h100", 2).job.framework;
+    CHECK(framework.fusion.rules == liger.fusion.rules);
+    CHECK(framework.fusion.cross_entropy);
+    CHECK(framework.kernels.chunks_loss_by_width);
+    CHECK(framework.memory.loss_overwrites_logits);
+    CHECK(framework.memory.loss_copy_bytes == 0);
+  }
+}
+
+TEST_CASE("DoRA is an adapter with magnitudes") {
+  ImportFile file = kTrainer;
+  file.text += "use_peft: true\nlora_r: 8\nlora_target_modules: all-linear\nuse_dora: true\n";
+  const ImportDraft draft = read_as("trainer", {file}, 16);
+  CHECK(unknown_lines(draft) == 0);
+  CHECK(said(draft, "training.lora.decomposed") == "true");
+  CHECK(scenario_of(draft, "hgx-h100", 2).job.training.adapters.decomposed);
 }
 
 }  // namespace hugging_face_test

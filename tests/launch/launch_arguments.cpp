@@ -238,6 +238,9 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--exp-avg-dtype", "--use-precision-aware-optimizer"});
   check_values(megatron(job("mixtral-8x7b", 2, "expert: 8", ", expert_capacity_factor: 1.25, pad_to_capacity: true")),
                {{"--moe-expert-capacity-factor", "1.25"}, {"--moe-pad-expert-input-to-capacity", ""}});
+  check_values(megatron(job("llama3-8b", 2, "tensor: 2, pipeline: 2, rank_order: tp-cp-ep-pp-dp")),
+               {{"--use-tp-pp-dp-mapping", ""}});
+  check_absent(megatron(job("llama3-8b", 2, "tensor: 2, pipeline: 2")), {"--use-tp-pp-dp-mapping"});
   check_values(megatron(job("llama3-8b", 1, "offload_layers: 8")), {{"--cpu-offloading-num-layers", "8"}});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),
@@ -258,6 +261,9 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   refused(job("llama3-8b", 1, "recompute: full, offload_layers: 2"), "strategy.offload_layers");
   refused(job("llama3-8b", 1, "zero: 1, overlap_param_gather: true"), "strategy.overlap_param_gather");
   refused(job("llama3-8b", 1, "tensor: 1", ", optimizer: lamb"), "training.optimizer");
+  refused(job("llama3-8b", 1, "zero: 3, offload_parameters: true", ", framework: deepspeed"),
+          "strategy.offload_parameters");
+  refused(job("llama3-8b", 1, "zero: 3", ", framework: torchtitan, loss_chunks: 8"), "training.loss_chunks");
   refused(job("llama3-8b", 1, "tensor: 1", ", document_lengths: 512"), "training.document_lengths");
   refused(job("llama3-8b", 1, "tensor: 1", ", lora: {rank: 8}"), "training.lora");
   refused(job("llama3-8b", 1, "tensor: 1", ", precision: fp8, fp8_parameters: true"), "training.fp8_parameters");
@@ -343,6 +349,10 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   Job offloads = job("llama3-8b", 1, "zero: 3", ", framework: torchtitan");
   offloads.strategy.offload_optimizer = 1;
   check_refused(LaunchTarget::torchtitan_toml, offloads, "strategy.offload_optimizer");
+  Job ordered = job("llama3-8b", 1, "pipeline: 2, zero: 3", ", framework: torchtitan");
+  ordered.strategy.rank_order = RankOrder::data_last;
+  check_refused(LaunchTarget::torchtitan_toml, ordered, "strategy.rank_order");
+  refused("zero: 3", "training.loss_chunks", ", loss_chunks: 4");
   refused("pipeline: 2, virtual_pipeline: 2, microbatch_group: 4, zero: 3", "strategy.microbatch_group");
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");
@@ -378,6 +388,9 @@ TEST_CASE("DeepSpeed: stages, ZeRO and batches") {
   check_values(given, {{"zero_optimization.offload_optimizer", R"({"device":"cpu","pin_memory":true,"ratio":0.25})"}});
   given = deepspeed(job("gpt3-13b", 2, "zero: 2, offload_optimizer: 1", ", framework: deepspeed"));
   check_values(given, {{"zero_optimization.offload_optimizer", R"({"device":"cpu","pin_memory":true})"}});
+  given = deepspeed(
+      job("gpt3-13b", 2, "zero: 3, offload_parameters: true, offload_optimizer: 1", ", framework: deepspeed"));
+  check_values(given, {{"zero_optimization.offload_param", R"({"device":"cpu"})"}});
   given = deepspeed(job("mixtral-8x7b", 2, "expert: 8, zero: 2", ", framework: deepspeed"));
   check_values(given, {{"--num-experts", "8"}, {"--topk", "2"}, {"--moe-expert-parallel-size", "8"}});
 }

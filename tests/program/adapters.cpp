@@ -187,4 +187,66 @@ TEST_CASE("sequence parallelism: an adapter beside qkv gathers all tokens and sc
   CHECK(after[CollectiveKind::reduce_scatter] - before[CollectiveKind::reduce_scatter] == doctest::Approx(whole + low));
 }
 
+namespace {
+
+// PEFT's DoRA under DeepSpeed, which makes adapters 16 bits, or without it, beside which they are fp32.
+Job decomposed(bool is, double dropout, const char* framework = "huggingface-deepspeed") {
+  LowRankAdapters adapters = all_layers();
+  adapters.dropout = dropout;
+  adapters.decomposed = is;
+  Job job = adapted(adapters);
+  job.strategy.zero = framework == std::string("huggingface") ? 0 : 2;
+  job.framework = test::framework_named(framework);
+  return job;
+}
+
+double flop_of(const Job& job) {
+  const Lowered lowered(job);
+  const PartitionedBlock& layer = lowered.blocks.all[1];
+  double flop = 0;
+  for (const std::vector<BlockStep>* steps : {&layer.forward, &layer.backward}) {
+    for (const BlockStep& step : *steps) {
+      if (step.kind != BlockStep::Kind::kernel) continue;
+      flop += lowered.plans.front().costs.kernels.price(layer, step).flop;
+    }
+  }
+  return flop;
+}
+
+}  // namespace
+
+TEST_CASE("DoRA trains a magnitude for each column of a weight, too") {
+  const auto trained = [](bool is) { return simulate(decomposed(is, 0)).plans[0].parameters.elements; };
+  CHECK(trained(true) - trained(false) == kLayers * (3 * kHidden + kHidden + kFfn + kHidden));
+}
+
+// A unit matrix of in x in through both products of the adapter: 2 in in r + 2 in r out, forward only. Queries, keys
+// and values have weights of their own.
+TEST_CASE("DoRA multiplies a unit matrix by the adapter's weights in each forward pass") {
+  double expected = 0;
+  const std::pair<double, double> weights[] = {{kHidden, kHidden}, {kHidden, kHidden}, {kHidden, kHidden},
+                                               {kHidden, kHidden}, {kHidden, kFfn},    {kFfn, kHidden}};
+  for (const auto& [in, out] : weights) expected += 2 * kRank * in * (in + out);
+  CHECK(flop_of(decomposed(true, 0)) - flop_of(decomposed(false, 0)) == doctest::Approx(expected));
+}
+
+// Dropout changes x, so x W is computed again, and its gradient: two products more, of all tokens.
+TEST_CASE("DoRA with dropout multiplies by each weight twice") {
+  const Job job = decomposed(true, 0.1);
+  const double tokens = static_cast<double>(job.training.sequence_length) * job.strategy.micro_batch;
+  const double weights = kHidden * 3 * kHidden + kHidden * kHidden + 2 * kHidden * kFfn;
+  const double more =
+      (flop_of(job) - flop_of(decomposed(false, 0.1))) - (flop_of(decomposed(true, 0)) - flop_of(decomposed(false, 0)));
+  CHECK(more == doctest::Approx(2 * 2 * tokens * weights));
+}
+
+TEST_CASE("DoRA takes longer and keeps more than LoRA, and longest with adapters in fp32") {
+  for (const char* framework : {"huggingface-deepspeed", "huggingface"}) {
+    const Simulation with = simulate(decomposed(true, 0.05, framework));
+    const Simulation without = simulate(decomposed(false, 0.05, framework));
+    CHECK(with.result.iteration_time_s > 1.1 * without.result.iteration_time_s);
+    CHECK(with.result.stages[0].memory.peak.activations > without.result.stages[0].memory.peak.activations);
+  }
+}
+
 }  // namespace adapters_test

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "job_fixture.hpp"
+#include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_step.hpp"
 #include "support/frameworks.hpp"
@@ -175,6 +176,86 @@ TEST_CASE("a node without the bandwidth of its host's memory is an error that na
   }
   CHECK_NOTHROW(
       simulate(with_node(offloading(0), [](NodeHardware& node) { node.spec.host_memory_bandwidth.reset(); })));
+}
+
+namespace {
+
+Job with_parameters_there(const char* framework, double share, int gpus = 16) {
+  Job job = offloading(share, framework, 3);
+  job.strategy.data = gpus;
+  job.strategy.offload_parameters = true;
+  job.training.global_batch = gpus;
+  if (gpus == 1) {
+    job.cluster = cluster_of("dgx-a100-80g", 1);
+  }
+  return job;
+}
+
+StageMemory memory_of(const Job& job) { return simulate(job).result.stages.front().memory; }
+
+}  // namespace
+
+// DeepSpeed: shards in 16 bits, on the host beside the optimizer's state; nothing is copied back after the step.
+TEST_CASE("parameters on the host: their shards leave the device, and each gather copies them first") {
+  const Job there = with_parameters_there("deepspeed", 1);
+  Job here = there;
+  here.strategy.offload_parameters = false;
+  const StagePlan plan = first_plan(there);
+  const double shard = plan.parameters.elements / 16;
+  CHECK(memory_of(there).peak.parameters == 0);
+  CHECK(memory_of(here).peak.parameters == doctest::Approx(2 * shard));
+  CHECK(memory_of(there).host - memory_of(here).host == doctest::Approx(2 * shard));
+  CHECK(step_of(there).parameters_s == 0);
+  CHECK(step_of(here).parameters_s > 0);
+
+  const HeldParameters held = plan.parameters.held();
+  const double copied = 2 * shard / (0.786 * 31.5e9);
+  const ReplicaCollective gather = parameter_gather(there, plan.parameters, held).front();
+  CHECK(gather.host_bytes == doctest::Approx(2 * shard));
+  CHECK(price(gather, plan.costs).seconds ==
+        doctest::Approx(price(parameter_gather(here, plan.parameters, held).front(), plan.costs).seconds + copied));
+  // Over a slow link, twice as much as what comes back after a step without this; kernels hide a part of it.
+  const auto slow = [](const Job& job) {
+    return time_of(with_node(job, [](NodeHardware& node) { node.host_link.bandwidth.value /= 8; }));
+  };
+  CHECK(slow(there) > slow(here) + 0.5 * 8 * copied);
+}
+
+// FSDP: fp32 shards, which are the optimizer's masters; parameters, gradients and both moments are on the host.
+TEST_CASE("FSDP takes parameters, gradients and optimizer to the host together") {
+  const Job there = with_parameters_there("huggingface-fsdp", 1);
+  const StagePlan plan = first_plan(there);
+  const double shard = plan.parameters.elements / 16;
+  const StageMemory memory = memory_of(there);
+  CHECK(memory.peak.parameters == 0);
+  CHECK(memory.peak.optimizer == 0);
+  CHECK(memory.peak.gradients == 0);
+  CHECK(memory.host == doctest::Approx(16 * shard));  // masters, moments, and gradients in fp32
+  CHECK(parameter_gather(there, plan.parameters, plan.parameters.held()).front().host_bytes ==
+        doctest::Approx(4 * shard));
+}
+
+TEST_CASE("one device gathers nothing, and still copies its parameters from the host") {
+  const Job there = with_parameters_there("deepspeed", 1, 1);
+  Job here = there;
+  here.strategy.offload_parameters = false;
+  const double parameters = first_plan(there).parameters.elements;
+  CHECK(memory_of(there).host - memory_of(here).host == doctest::Approx(2 * parameters));
+  CHECK(memory_of(there).peak.total() < memory_of(here).peak.total());
+  // Each pass reads all of them, forward and backward; gradients are copied beside the backward pass.
+  const double copied = 2 * 2 * parameters / (0.786 * 31.5e9);
+  const OffloadedStep step = step_of(here);
+  const double passes = time_of(here) - step.parameters_s - step.gradients_s;
+  CHECK(time_of(there) > passes);
+  CHECK(time_of(there) < passes + copied);
+}
+
+TEST_CASE("frozen parameters lie on the host, too") {
+  Job there = with_parameters_there("deepspeed", 0);
+  there.training.adapters = {8, 0, true, true, true, true};
+  const StagePlan plan = first_plan(there);
+  CHECK(offloaded_parameter_bytes(there, plan.parameters) ==
+        doctest::Approx(2 * (plan.parameters.elements + plan.parameters.frozen_elements) / 16));
 }
 
 }  // namespace optimizer_offload_test

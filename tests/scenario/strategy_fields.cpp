@@ -70,6 +70,7 @@ TEST_CASE("every key is read, and what is read is written and reads back") {
   const std::map<std::string, std::string> values = {{"context_communication", "a2a"},
                                                      {"expert_dispatcher", "deepep"},
                                                      {"scatter_gather", "true"},
+                                                     {"rank_order", "tp-cp-ep-pp-dp"},
                                                      {"schedule", "gpipe"},
                                                      {"recompute", "full"},
                                                      {"recompute_method", "uniform"},

@@ -84,6 +84,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"document_lengths", "{512: 3, 2048: 1}"},
       {"cuda_graphs", "[attention, full]"},
       {"lora", "{rank: 16, targets: [qkv, fc2], dropout: 0.1}"},
+      {"loss_chunks", "8"},
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"first_moment", "bf16"},
@@ -94,6 +95,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
   // Settings that a value takes effect with.
   const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
       {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}},
+      {"loss_chunks", {"training.framework=torchtitan"}},
       {"pad_to_capacity", {"training.expert_capacity_factor=1.5"}}};
   const TrainingSpec usual = parse(kSmall).job.training;
   for (const auto& field : training_fields().fields()) {

@@ -188,6 +188,13 @@ TEST_CASE("each broken rule names the key to change") {
     s.strategy.overlap_tensor = false;
     CHECK(s.broken().empty());
   }
+  SUBCASE("all stages of a replica next to each other") {
+    s.strategy.rank_order = RankOrder::data_last;
+    s.framework.parallelism.data_last = false;
+    CHECK(s.broken() == "strategy.rank_order");
+    s.framework.parallelism.data_last = true;
+    CHECK(s.broken().empty());
+  }
   SUBCASE("MLP") {
     s.model.ffn = 8190;
     CHECK(s.broken() == "strategy.tensor");

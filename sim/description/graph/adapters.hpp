@@ -14,7 +14,8 @@ struct AdapterRules {
   std::vector<std::string> tags;  // tags of the products that have an adapter
   // A and B are fp32 beside weights of 16 bits: x is cast to fp32, and back in front of the product, as are A and B.
   bool wide = false;
-  bool scales = false;  // the scale of (x A) B is a kernel of its own
+  bool scales = false;      // the scale of (x A) B is a kernel of its own
+  bool decomposed = false;  // DoRA: the norms of the adapted weight's columns are computed, and scaled
 };
 
 // Adds y + scale dropout(x) A B to y = x W; all parameters except A and B are frozen. If tensor ranks divide the

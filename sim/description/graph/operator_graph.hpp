@@ -106,6 +106,18 @@ struct Tensor {
   // along which elements are missing; if there are several such axes (tokens), one of them stands for all.
   double density = 1;
   std::optional<Axis> sparse_along;
+  bool in_chunks = false;  // exists for one chunk of the rows at a time (OperatorGraph::chunks)
+};
+
+// Chunks of rows, which operators go through one after the other, all of them for one chunk before the next: the head
+// and the loss, so that the logits of all tokens never exist at once.
+struct RowChunks {
+  AxisLabels rows;            // the axes that are divided, which count the rows together
+  std::int64_t count = 0;     // chunks, of equally many rows; 0: none, or as many as `size` says
+  std::int64_t size = 0;      // rows of a chunk, the last of which may have fewer
+  double gradient_bytes = 0;  // moved per element of a weight's gradient to add that of a chunk to those before
+
+  explicit operator bool() const { return count > 0 || size > 0; }
 };
 
 enum class OperatorKind : std::uint8_t {
@@ -233,6 +245,7 @@ struct Operator {
   bool low_precision = false;   // einsum: runs in the format of the precision recipe, not in that of activations
   bool auxiliary = false;       // issued by the call of another operator, as casts are
   bool part_of_kernel = false;  // runs in the kernel of the operator before it: no kernel of its own
+  bool in_chunks = false;       // runs once for each chunk of the rows (OperatorGraph::chunks)
   bool has_gradient = true;     // false: no gradient passes through it (a choice, a comparison)
   // The forward operator of a gradient operator whose work does not follow from its own labels and function; -1: none.
   // The gradient operator reads the tensors that the forward operator saved and the gradients of its results;
@@ -258,6 +271,7 @@ struct OperatorGraph {
   std::vector<TensorId> outputs;
   std::vector<TensorId>
       input_gradients;  // with gradient operators: gradient of each of `inputs`; -1: nothing depends on it
+  RowChunks chunks;     // of the operators and tensors that are in chunks
 
   // Throws Error(internal) if the graph already has that axis, Error(input) if it has kMaxAxes axes.
   Axis add_axis(AxisInfo axis);

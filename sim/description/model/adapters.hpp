@@ -34,6 +34,8 @@ struct LowRankAdapters {
   bool mlp_up = false;
   bool mlp_down = false;
   FrozenBase base = FrozenBase::as_trained;
+  // DoRA (arXiv 2402.09353): y = m / |W + A B| (x W + x A B), with a trained magnitude m for each column of W.
+  bool decomposed = false;
 
   friend bool operator==(const LowRankAdapters&, const LowRankAdapters&) = default;
 };

@@ -28,6 +28,7 @@ AdapterRules adapter_rules(const LowRankAdapters& adapters, const BlockKernels& 
   rules.dropout = adapters.dropout;
   rules.wide = kernels.wide_adapters;
   rules.scales = kernels.scales_adapters;
+  rules.decomposed = adapters.decomposed;
   if (adapters.query_key_value) rules.tags.emplace_back("qkv");
   if (adapters.attention_output) rules.tags.emplace_back("proj");
   if (adapters.mlp_up) rules.tags.emplace_back("fc1");

@@ -57,6 +57,9 @@ struct KernelHabits {
   std::vector<AttentionCopies> attention_copies;
   std::vector<std::string> fills_results;
   std::vector<std::string> ordered_attention;
+  bool chunked_loss = false;
+  bool chunks_loss_by_width = false;
+  double chunk_gradient_bytes = 0;
   std::string source;
 
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;
@@ -67,6 +70,7 @@ struct AdapterHabits {
   bool wide = false;
   bool scales = false;
   bool narrow_bases = false;
+  bool decomposed = false;
   std::string source;
 
   friend bool operator==(const AdapterHabits&, const AdapterHabits&) = default;
@@ -139,6 +143,7 @@ struct ParallelismHabits {
   bool expert = true;
   bool replicates_heads = true;
   bool nanobatches = false;
+  bool data_last = false;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;
@@ -156,6 +161,8 @@ struct OffloadHabits {
   double bandwidth_share = 0;
   bool overlaps = false;
   bool copies_beside_passes = false;
+  bool parameters = false;
+  bool together = false;
   std::string source;
 
   friend bool operator==(const OffloadHabits&, const OffloadHabits&) = default;

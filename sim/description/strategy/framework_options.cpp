@@ -99,44 +99,57 @@ FrameworkOptionGroup fusion() {
 FrameworkOptionGroup kernels() {
   constexpr auto group = &Framework::kernels;
   using Habits = KernelHabits;
-  return {"kernels",
-          "What else kernels do or leave out.",
-          source_of<group>,
-          {
-              truth("chained_gelu", "decoders' GELU is a chain of plain kernels", at<group, &Habits::chained_gelu>),
-              truth("chained_rms_norm", "RMS norms are a chain of plain kernels, in fp32",
-                    at<group, &Habits::chained_rms_norm>),
-              words("norm_input_cast",
-                    "kernels (above) that make fp32 copies which normalizations read; empty: they read the activations",
-                    at<group, &Habits::norm_input_cast>),
-              bytes("logit_metric_bytes", "moved per logit by metrics that are computed with every loss",
-                    at<group, &Habits::logit_metric_bytes>),
-              truth("gathers_masked_tokens", "a masked language model's head works on the predicted tokens only",
-                    at<group, &Habits::gathers_masked_tokens>),
-              truth("pads_expert_rows", "in narrow formats, a copy gives each expert a multiple of 16 or 32 rows",
-                    at<group, &Habits::pads_expert_rows>),
-              words("expert_bias",
-                    "kernels (above) that add biases to the results of experts, each times the weight of its row; "
-                    "empty: one addition",
-                    at<group, &Habits::expert_bias>),
-              words("expert_bias_gradient", "... in the backward pass", at<group, &Habits::expert_bias_gradient>),
-              truth("casts_weights", "autocast: weights are fp32, every product casts its weight first",
-                    at<group, &Habits::casts_weights>),
-              {"vocabulary_multiple", "", "the vocabulary is padded to a multiple of this times the tensor size",
-               at<group, &Habits::vocabulary_multiple>, 1, 1 << 20},
-              words("attention_copies", "copies (above) that are made around fused attention",
-                    at<group, &Habits::attention_copies>),
-              words("fills_results",
-                    "a kernel fills the results of these kernels before they are written, as PyTorch's deterministic "
-                    "algorithms do with memory that `empty` allocates: `linear`, `normalization`, `attention`, "
-                    "`rotary`, `copies`",
-                    at<group, &Habits::fills_results>, filled_words),
-              words("ordered_attention",
-                    "generations of fused attention whose backward pass sums gradients of queries in a fixed order, "
-                    "in as many parts as fill the device "
-                    "([how](../../sim/lowering/cost/README.md#sums-in-a-fixed-order))",
-                    at<group, &Habits::ordered_attention>, attention_kernel_names),
-          }};
+  return {
+      "kernels",
+      "What else kernels do or leave out.",
+      source_of<group>,
+      {
+          truth("chained_gelu", "decoders' GELU is a chain of plain kernels", at<group, &Habits::chained_gelu>),
+          truth("chained_rms_norm", "RMS norms are a chain of plain kernels, in fp32",
+                at<group, &Habits::chained_rms_norm>),
+          words("norm_input_cast",
+                "kernels (above) that make fp32 copies which normalizations read; empty: they read the activations",
+                at<group, &Habits::norm_input_cast>),
+          bytes("logit_metric_bytes", "moved per logit by metrics that are computed with every loss",
+                at<group, &Habits::logit_metric_bytes>),
+          truth("gathers_masked_tokens", "a masked language model's head works on the predicted tokens only",
+                at<group, &Habits::gathers_masked_tokens>),
+          truth("pads_expert_rows", "in narrow formats, a copy gives each expert a multiple of 16 or 32 rows",
+                at<group, &Habits::pads_expert_rows>),
+          words("expert_bias",
+                "kernels (above) that add biases to the results of experts, each times the weight of its row; "
+                "empty: one addition",
+                at<group, &Habits::expert_bias>),
+          words("expert_bias_gradient", "... in the backward pass", at<group, &Habits::expert_bias_gradient>),
+          truth("casts_weights", "autocast: weights are fp32, every product casts its weight first",
+                at<group, &Habits::casts_weights>),
+          {"vocabulary_multiple", "", "the vocabulary is padded to a multiple of this times the tensor size",
+           at<group, &Habits::vocabulary_multiple>, 1, 1 << 20},
+          words("attention_copies", "copies (above) that are made around fused attention",
+                at<group, &Habits::attention_copies>),
+          words("fills_results",
+                "a kernel fills the results of these kernels before they are written, as PyTorch's deterministic "
+                "algorithms do with memory that `empty` allocates: `linear`, `normalization`, `attention`, "
+                "`rotary`, `copies`",
+                at<group, &Habits::fills_results>, filled_words),
+          words("ordered_attention",
+                "generations of fused attention whose backward pass sums gradients of queries in a fixed order, "
+                "in as many parts as fill the device "
+                "([how](../../sim/lowering/cost/README.md#sums-in-a-fixed-order))",
+                at<group, &Habits::ordered_attention>, attention_kernel_names),
+          truth("chunked_loss",
+                "head and loss may run in chunks of the tokens (`training.loss_chunks`), forward and backward, so that "
+                "the logits of all tokens never exist at once",
+                at<group, &Habits::chunked_loss>),
+          truth("chunks_loss_by_width",
+                "... and do where `training.loss_chunks` does not say how many: a chunk has the tokens, to a power of "
+                "two, whose logits are as many as the activations of all tokens",
+                at<group, &Habits::chunks_loss_by_width>),
+          bytes("chunk_gradient_bytes",
+                "moved per weight of the head by a kernel that adds a chunk's gradient to those before; 0: the "
+                "product adds",
+                at<group, &Habits::chunk_gradient_bytes>),
+      }};
 }
 
 FrameworkOptionGroup adapters() {
@@ -155,6 +168,11 @@ FrameworkOptionGroup adapters() {
                 at<group, &Habits::scales>),
           truth("narrow_bases", "frozen weights may be kept in 4 or 8 bits (`training.lora.base`)",
                 at<group, &Habits::narrow_bases>),
+          truth("decomposed",
+                "DoRA (`training.lora.decomposed`): the product of both weights is made by multiplying a unit matrix, "
+                "and "
+                "added to the weight for the norms of its columns",
+                at<group, &Habits::decomposed>),
       }};
 }
 
@@ -303,21 +321,25 @@ FrameworkOptionGroup sharding() {
 FrameworkOptionGroup parallelism() {
   constexpr auto group = &Framework::parallelism;
   using Habits = ParallelismHabits;
-  return {"parallelism",
-          "Which ways of dividing a model it implements, in addition to replicas and what they share.",
-          source_of<group>,
-          {
-              truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
-              truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
-              truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
-              truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
-              truth("replicates_heads",
-                    "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
-                    at<group, &Habits::replicates_heads>),
-              truth("nanobatches",
-                    "a layer runs two halves of a microbatch at once: one computes while the other communicates",
-                    at<group, &Habits::nanobatches>),
-          }};
+  return {
+      "parallelism",
+      "Which ways of dividing a model it implements, in addition to replicas and what they share.",
+      source_of<group>,
+      {
+          truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
+          truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
+          truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
+          truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
+          truth("replicates_heads",
+                "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
+                at<group, &Habits::replicates_heads>),
+          truth("nanobatches",
+                "a layer runs two halves of a microbatch at once: one computes while the other communicates",
+                at<group, &Habits::nanobatches>),
+          truth("data_last",
+                "ranks may be numbered with the stages of a replica before the next replica (`strategy.rank_order`)",
+                at<group, &Habits::data_last>),
+      }};
 }
 
 FrameworkOptionGroup offload() {
@@ -348,6 +370,13 @@ FrameworkOptionGroup offload() {
           truth("overlaps", "a tensor is updated while others are copied", at<group, &Habits::overlaps>),
           truth("copies_beside_passes", "gradients that are reduced during passes are copied there too",
                 at<group, &Habits::copies_beside_passes>),
+          truth(
+              "parameters",
+              "shards of parameters may lie there too (`strategy.offload_parameters`), and are copied to the device in "
+              "front of each gather",
+              at<group, &Habits::parameters>),
+          truth("together", "parameters, gradients and the whole optimizer go there together, or none of them",
+                at<group, &Habits::together>),
       }};
 }
 

@@ -250,6 +250,31 @@ Broken halves_run_beside(const RuleInput& in) {
   return std::nullopt;
 }
 
+// Checks that ranks can be numbered with all stages of a replica before the next replica. Experts must then lie on the
+// ranks of their replica, for stages have the same ranks with and without experts (initialize_model_parallel of
+// megatron/core/parallel_state.py: "When not using pp-last rank ordering, ...").
+Broken ranks_are_ordered(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.rank_order == RankOrder::pipeline_last) return std::nullopt;
+  const std::string& name = rank_order_names()[static_cast<std::size_t>(s.rank_order)];
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"strategy.rank_order", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.parallelism.data_last) {
+    return broken(fmt::format("{} does not number ranks as {}", in.framework.name, name),
+                  "leave it out, or choose a training.framework whose file says parallelism: data_last");
+  }
+  if (!s.stages.empty()) {
+    return broken("stages of their own shape have consecutive ranks", "leave it out, or leave strategy.stages out");
+  }
+  if (s.pipeline == 1 || std::int64_t{s.expert} * s.tensor_of_experts() == s.team()) return std::nullopt;
+  return broken(
+      fmt::format("{} takes expert times expert_tensor ({} x {}) equal to tensor times context ({} x {}), so that "
+                  "experts lie within a replica",
+                  name, s.expert, s.tensor_of_experts(), s.tensor, s.context),
+      "leave it out, or choose such sizes; strategy.expert is 1 for a model without experts");
+}
+
 Broken recomputed_layers(const RuleInput& in) {
   if (in.strategy.recompute_layers == 0 || in.strategy.recompute != Recompute::none) return std::nullopt;
   return Violation{"strategy.recompute_layers",
@@ -323,6 +348,69 @@ Broken offloaded_optimizer(const RuleInput& in) {
                      "set it to 1"};
   }
   return std::nullopt;
+}
+
+// Checks parameters on the host. DeepSpeed: docs/_pages/config-json.md (offload_param: ZeRO stage 3 only). FSDP:
+// CPUOffload and CPUOffloadPolicy take parameters, gradients and the optimizer's step to the host together.
+Broken offloaded_parameters(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const OffloadHabits& offload = in.framework.offload;
+  if (offload.together && s.offload_parameters != (s.offload_optimizer > 0)) {
+    return Violation{s.offload_parameters ? "strategy.offload_parameters" : "strategy.offload_optimizer",
+                     fmt::format("{} has parameters and optimizer on the host, or none of them", in.framework.name),
+                     "set strategy.offload_parameters: true and strategy.offload_optimizer: 1, or leave both out"};
+  }
+  if (!s.offload_parameters) return std::nullopt;
+  constexpr const char* key = "strategy.offload_parameters";
+  if (!offload.parameters) {
+    return Violation{key, fmt::format("{} keeps parameters on the device", in.framework.name),
+                     "leave it out, or choose a training.framework whose file says offload: parameters"};
+  }
+  if (s.zero == 3) return std::nullopt;
+  return Violation{key, fmt::format("shards of parameters lie on the host with ZeRO 3, not {}", s.zero),
+                   "set strategy.zero: 3 or leave it out"};
+}
+
+// Checks that head and loss can run in chunks of the sequence. torchtitan: components/loss.py (ChunkedLossWrapper)
+// takes equal chunks of a rank's tokens.
+Broken loss_in_chunks(const RuleInput& in) {
+  const int chunks = in.training.loss_chunks;
+  if (chunks == 0) return std::nullopt;
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"training.loss_chunks", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.kernels.chunked_loss) {
+    return broken(fmt::format("{} computes the loss of all tokens at once", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says kernels: chunked_loss");
+  }
+  if (in.model.prediction_layers > 0) {
+    return broken("the heads of multi-token prediction are not computed in chunks", "leave it out");
+  }
+  const std::int64_t tokens = in.training.sequence_length / in.strategy.context;
+  if (tokens % chunks == 0) return std::nullopt;
+  return broken(fmt::format("{} tokens of a sequence on a rank cannot be divided into {} equal chunks", tokens, chunks),
+                "choose a divisor of them");
+}
+
+// Checks DoRA, whose norms of columns nobody computes over divided columns.
+Broken adapters_decompose(const RuleInput& in) {
+  if (!in.training.adapters.decomposed) return std::nullopt;
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"training.lora.decomposed", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.adapters.decomposed) {
+    return broken(fmt::format("{} has no DoRA", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says adapters: decomposed");
+  }
+  // With dropout, the product that is computed again widens the weight, once for the norms, too.
+  const LowRankAdapters& adapters = in.training.adapters;
+  if (adapters.base != FrozenBase::as_trained && adapters.dropout == 0) {
+    return broken("a kernel that widens a weight in 4 or 8 bits for its norms alone is not described",
+                  "state training.lora.dropout, or leave training.lora.base out");
+  }
+  if (in.strategy.tensor == 1) return std::nullopt;
+  return broken("DoRA's norms of whole columns are not described for layers that tensor ranks divide",
+                "set strategy.tensor: 1 or leave it out");
 }
 
 Broken whole_matrices(const RuleInput& in) {
@@ -600,6 +688,9 @@ constexpr std::array kRules = {
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
     Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
          adapters_divide},
+    Rule{"adapters-decompose", "DoRA needs a framework that has it, and whole layers.", adapters_decompose},
+    Rule{"loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
+         loss_in_chunks},
     Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
     Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
     Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
@@ -610,6 +701,9 @@ constexpr std::array kRules = {
          "Microbatches run as two halves only where the framework has that, ranks exchange data inside passes, and the "
          "halves are equal.",
          halves_run_beside},
+    Rule{"ranks-are-ordered",
+         "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
+         ranks_are_ordered},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
     Rule{"recomputed-groups",
          "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
@@ -617,6 +711,10 @@ constexpr std::array kRules = {
     Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
     Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
          offloaded_optimizer},
+    Rule{"offloaded-parameters",
+         "The framework has parameters on the host, with ZeRO 3, and together with the optimizer where it has no other "
+         "way.",
+         offloaded_parameters},
     Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",

@@ -27,6 +27,11 @@ const std::vector<std::string>& scatter_gather_names() {
   return names;
 }
 
+const std::vector<std::string>& rank_order_names() {
+  static const std::vector<std::string> names = {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"};
+  return names;
+}
+
 const std::vector<std::string>& module_names() {
   static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act",
                                                  "mlp",       "moe",       "op"};

@@ -68,10 +68,18 @@ enum class ScatterGather : std::uint8_t {
 };
 const std::vector<std::string>& scatter_gather_names();
 
+// Order in which ranks are numbered, the dimension of neighbouring ranks first (megatron/core/parallel_state.py,
+// RankGenerator). Consecutive ranks lie in one node, so the order decides which groups cross nodes.
+enum class RankOrder : std::uint8_t {
+  pipeline_last,  // all replicas of a stage, then the next stage
+  data_last,      // all stages of a replica, then the next replica
+};
+const std::vector<std::string>& rank_order_names();
+
 // Returns the modules of a layer as Megatron Core's --recompute-modules names them; "op" is torchtitan's word.
 const std::vector<std::string>& module_names();
 
-// Ranks that divide experts among them. Ranks of a stage are numbered with tensor fastest, then context, then data. An
+// Ranks that divide experts among them. Among the ranks of a stage, tensor is fastest, then context, then data. An
 // expert group consists of consecutive ranks, or of consecutive whole tensor groups if the tensor groups divide each
 // expert.
 struct ExpertSpan {
@@ -107,6 +115,7 @@ struct Strategy {
   bool overlap_expert = false;  // exchanges of rows are overlapped with the passes of other microbatches
   bool sequence_parallel = false;
   ScatterGather scatter_gather = ScatterGather::framework;
+  RankOrder rank_order = RankOrder::pipeline_last;
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::block;
   int recompute_layers = 0;  // block: the first layers of each chunk, 0: all; uniform: layers of a group
@@ -117,6 +126,7 @@ struct Strategy {
   // the parameters.
   int zero = 0;
   double offload_optimizer = 0;       // share of the optimizer's state that is kept and updated on the host
+  bool offload_parameters = false;    // ZeRO 3: the host keeps the shards of the parameters, too
   int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
@@ -150,7 +160,8 @@ struct Strategy {
     const StageShape shape = shape_of(stage);
     return shape.tensor * context * shape.data;
   }
-  int first_rank(int stage) const;  // stages have consecutive ranks, in the order of the stages
+  // Number of the first rank of a stage where stages have consecutive ranks, in their order (pipeline_last).
+  int first_rank(int stage) const;
 
   std::int64_t chunks() const { return std::int64_t{pipeline} * virtual_pipeline; }  // chunks of all stages
   // Number of layers that an even split counts in addition to the layers of the model.

@@ -78,6 +78,10 @@ inline constexpr std::tuple kStrategyFields = {
         .among(scatter_gather_names)
         .only_if([](const Strategy& s) { return s.scatter_gather != ScatterGather::framework; })
         .not_in_blocks(),
+    field("rank_order", &Strategy::rank_order, "how ranks are numbered, neighbours first")
+        .among(rank_order_names)
+        .only_if([](const Strategy& s) { return s.rank_order != RankOrder::pipeline_last; })
+        .not_in_blocks(),
     field("recompute", &Strategy::recompute, "what backward passes compute again").among(recompute_names),
     field("recompute_modules", &Strategy::recompute_modules, "modules that selective recomputation drops")
         .among(module_names)
@@ -101,6 +105,9 @@ inline constexpr std::tuple kStrategyFields = {
     field("offload_optimizer", &Strategy::offload_optimizer, "share of the optimizer that is on the host")
         .between(0, 1)
         .only_if([](const Strategy& s) { return s.offload_optimizer > 0; })
+        .not_in_blocks(),
+    field("offload_parameters", &Strategy::offload_parameters, "the host keeps the shards of the parameters")
+        .only_if([](const Strategy& s) { return s.offload_parameters; })
         .not_in_blocks(),
     field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks(),
     field("zero_group", &Strategy::zero_group, "ranks that share one sharded copy")

@@ -52,6 +52,7 @@ struct TrainingSpec {
   CudaGraphs cuda_graphs;
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
   LowRankAdapters adapters;        // fine-tuning of these adapters alone
+  int loss_chunks = 0;             // chunks of tokens that head and loss run in; 0: as the framework does by itself
   double tokens = 0;               // tokens of the whole training; 0: not stated
   std::string framework;           // key for FrameworkCatalog: a name, an absolute path or a line of YAML
   std::string gradient_precision;  // precision of gradient reduction: bf16, fp16 or fp32; empty: the framework's

@@ -15,6 +15,7 @@
 #include "program/transfer_cost.hpp"
 #include "report/link_report.hpp"
 #include "report/source_list.hpp"
+#include "sharding/row_chunks.hpp"
 #include "simulation/anomalies.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
@@ -357,6 +358,11 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       why.evaluation =
           fmt::format("max({}, {:.6g} / {:.6g})", why.evaluation, cost.bytes_sent, collective.max_bytes_per_s);
     }
+    if (collective.host_bytes > 0) {
+      const double copied = host_copy_seconds(collective.host_bytes, costs.hardware->hardware);
+      why.numbers += fmt::format(", after {} from the host", format_bytes(collective.host_bytes));
+      why.evaluation += fmt::format(" + {:.6g}", copied);
+    }
     rows.add(index_of(plan), what, exchange_cells(cost.seconds, cost.bytes_sent, why));
   };
   const DataParallelPlan replicas = data_parallel_plan(job_of(plan));
@@ -504,7 +510,7 @@ std::string largest_kept(const Job& job, const PartitionedBlock& block) {
   const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<std::pair<double, std::string>> tensors;
   for (const TensorId id : block.kept) {
-    const double bytes = local_bytes(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
+    const double bytes = bytes_at_once(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
     tensors.emplace_back(-bytes, block.graph.tensor(id).name);
   }
   std::sort(tensors.begin(), tensors.end());

@@ -106,9 +106,13 @@ std::string strategy_text(const Job& job) {
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.scatter_gather == ScatterGather::on) out += ", scatter/gather between stages";
   if (s.scatter_gather == ScatterGather::off) out += ", no scatter/gather between stages";
+  if (s.rank_order != RankOrder::pipeline_last) {
+    out += fmt::format(", ranks {}", rank_order_names()[static_cast<std::size_t>(s.rank_order)]);
+  }
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
+  if (s.offload_parameters) out += ", parameters on the host";
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;

@@ -73,17 +73,33 @@ class TrainerReader {
   // Returns since when an option that no file states is on by default; "" for the Trainer's own defaults.
   std::string since(const Option& option) const { return option.setting == nullptr ? since_ : ""; }
 
-  // Returns the framework with these kernels of attention, which replace those of its file.
-  static Value with_attention(Value framework, const Value& kernels) {
+  // Returns the framework with these habits of a group, which replace those of its file.
+  static Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value) {
     if (framework.kind != Value::Kind::mapping) {
       Value named;
       set_field(named, "like", std::move(framework));
       framework = std::move(named);
     }
-    const Value* said = framework.find("fusion");
-    Value fusion = said == nullptr ? Value{} : *said;
-    set_field(fusion, "attention", kernels);
-    set_field(framework, "fusion", std::move(fusion));
+    const Value* said = framework.find(group);
+    Value habits = said == nullptr ? Value{} : *said;
+    set_field(habits, habit, value);
+    set_field(framework, group, std::move(habits));
+    return framework;
+  }
+
+  // Returns the framework with Liger's kernels, where the settings ask for them.
+  Value with_liger(Value framework) {
+    const Option liger = options_.option("use_liger_kernel");
+    if (!options_.flag(liger)) {
+      options_.leave(liger, "kernels are the framework file's");
+      return framework;
+    }
+    for (const Value::Field& group : facts_.section("liger").fields) {
+      for (const Value::Field& habit : group.value.fields) {
+        framework = with_habit(std::move(framework), group.key, habit.key, habit.value);
+      }
+    }
+    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
     return framework;
   }
 
@@ -226,7 +242,9 @@ class TrainerReader {
     } else if (hybrid) {
       options_.doubt(option, "each node holds a copy: how many GPUs a node has is not here");
     }
-    if (has("offload")) options_.doubt(option, "no prediction has parameters and gradients on the host");
+    if (!has("offload")) return;
+    options_.put(option, "strategy.offload_parameters", "true", "the word offload");
+    options_.put(option, "strategy.offload_optimizer", "1", "the optimizer steps there, too");
   }
 
   void read_batch() {
@@ -256,12 +274,12 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = *facts_.section("frameworks").find(name);
+    Value framework = with_liger(*facts_.section("frameworks").find(name));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
       options_.put(compile, "training.framework", std::move(framework));
     } else if (const Value* kernels = facts_.section("attention").find(options_.word(attention))) {
-      options_.put(attention, "training.framework", with_attention(std::move(framework), *kernels));
+      options_.put(attention, "training.framework", with_habit(std::move(framework), "fusion", "attention", *kernels));
     } else {
       options_.put(compile, "training.framework", std::move(framework));
       options_.doubt(attention, "not a kernel of attention that mirfak knows: the framework file's is taken");

@@ -109,30 +109,10 @@ void read_instances(MegatronReading& reading) {
                          "GPUs, which --nodes says");
 }
 
-// Reads the order of ranks. In the order tensor, pipeline, data, members of a data-parallel group lie further apart,
-// and stages nearer. mirfak has the usual order: tensor, context, data, pipeline.
-void read_rank_order(MegatronReading& reading) {
-  const Setting* order = reading.options.flag({"use-tp-pp-dp-mapping"});
-  if (order == nullptr) return;
-  const std::int64_t inside = reading.tensor * reading.context;
-  const std::optional<std::int64_t> replicas = reading.replicas();
-  const bool alone = replicas && *replicas <= reading.context;
-  if (reading.pipeline == 1 || alone)
-    return reading.draft.leave(*order, reading.pipeline == 1 ? "one stage" : "one data rank");
-  reading.draft.doubt(
-      *order,
-      fmt::format(
-          "the order of ranks is not predicted: neighbours of a data-parallel group lie {} ranks apart, not {}, and "
-          "stages {}, not {}; where that moves groups out of nodes, their exchanges take as much longer as the "
-          "network is slower than the links in a node",
-          inside * reading.pipeline, inside, inside,
-          replicas ? std::to_string(*replicas * reading.tensor) : "data ranks times as many"));
-}
-
 }  // namespace
 
 void read_megatron_strategy(MegatronReading& reading) {
-  read_rank_order(reading);
+  reading.options.read_part("ranks");
   reading.options.read_part("sequence");
   read_expert_parallelism(reading);
   read_zero(reading);

@@ -58,8 +58,10 @@ void require_job(const Job& job, Wrapping wrapping) {
   require_expressible(s.zero > 1 || !s.overlap_param_gather, "strategy.overlap_param_gather",
                       "Accelerate gathers no parameters after a step", "leave it out");
   const bool offloads = s.offload_optimizer > 0;
-  require_expressible(!offloads || (wrapping == Wrapping::deepspeed && s.zero > 0), "strategy.offload_optimizer",
-                      "Accelerate keeps optimizers on the host with DeepSpeed's ZeRO only",
+  const bool together = wrapping == Wrapping::sharded && s.offload_parameters;  // as FSDP does
+  require_expressible(!offloads || together || (wrapping == Wrapping::deepspeed && s.zero > 0),
+                      "strategy.offload_optimizer",
+                      "Accelerate keeps optimizers on the host with DeepSpeed's ZeRO, or with FSDP's parameters",
                       "choose the framework huggingface-deepspeed, or leave it out");
   require_expressible(!offloads || s.offload_optimizer == 1, "strategy.offload_optimizer",
                       "Accelerate keeps all of the optimizer on the host or nothing", "choose 1");
@@ -110,6 +112,7 @@ void add_wrapping(LaunchOptions& out, const Job& job, Wrapping wrapping) {
   out.value("deepspeed_config.gradient_accumulation_steps", microbatches(s, job.training));
   out.value("deepspeed_config.zero_stage", s.zero);
   if (s.zero > 0) out.value("deepspeed_config.offload_optimizer_device", s.offload_optimizer > 0 ? "cpu" : "none");
+  if (s.offload_parameters) out.value("deepspeed_config.offload_param_device", "cpu");
 }
 
 LaunchOptions configuration(const Job& job, Wrapping wrapping) {
@@ -151,6 +154,7 @@ LaunchOptions sft_options(const Job& job, const OptionList& list, const std::fil
   out.value("gradient_checkpointing", job.strategy.recompute == Recompute::full);
   out.value("gradient_accumulation_steps", microbatches(job.strategy, job.training));
   if (job.framework.is_like("pytorch-fsdp-compiled")) out.value("torch_compile", true);
+  if (job.framework.kernels.chunks_loss_by_width) out.value("use_liger_kernel", true);
   return written_options(job, list, std::move(out));
 }
 

@@ -72,6 +72,7 @@ const FieldTable<LowRankAdapters>& adapter_fields() {
           F("targets", read_targets, [](const A& of) { return words_value(adapter_targets(), of); }),
           F("dropout", &A::dropout, {0, 1}),
           F("base", &A::base, {0, 0, frozen_base_names}).if_set(),
+          F("decomposed", &A::decomposed, {}).if_set(),
       },
       [](Mapping& keys, A& of, const NoContext&) {
         if (!keys.has("targets")) of.query_key_value = of.attention_output = of.mlp_up = of.mlp_down = true;
@@ -188,13 +189,20 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "`activation_func_fp8_input_store`)")
           .if_set(),
       F("lora", &T::adapters, adapter_fields(),
-        "`{rank, targets, dropout, base}`: only low-rank adapters are trained, the model itself is frozen; targets "
+        "`{rank, targets, dropout, base, decomposed}`: only low-rank adapters are trained, the model itself is frozen; "
+        "targets "
         "among "
         "`qkv`, `proj`, `fc1`, `fc2`, `attention` (`qkv`, `proj`), `mlp` (`fc1`, `fc2`), default all; dropout before "
         "the adapter, default 0; base: how the frozen weights of linear layers are kept, `as-trained` (default), "
         "`nf4`, "
-        "`nf4-double` (its constants in 8 bits) or `int8`, from which a kernel widens them in front of each product")
+        "`nf4-double` (its constants in 8 bits) or `int8`, from which a kernel widens them in front of each product; "
+        "decomposed: DoRA, with a magnitude for each column of a weight, default false")
           .or_null()
+          .if_set(),
+      F("loss_chunks", &T::loss_chunks, {0, 1 << 20},
+        "equal chunks of each sequence that head and loss run in, forward and backward, so that the logits of all "
+        "tokens "
+        "never exist at once (`ChunkedLossWrapper`); 0: as the framework does by itself")
           .if_set(),
       F("gradient_precision", &T::gradient_precision, {0, 0, gradient_precisions},
         "in which gradients are reduced: `bf16`, `fp16` or `fp32`")

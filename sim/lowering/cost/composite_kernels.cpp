@@ -2,6 +2,9 @@
 
 #include "cost/power_limit.hpp"
 #include "cost/scan_model.hpp"
+#include "sharding/row_chunks.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -117,6 +120,48 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
   cost.draw = kMemoryBoundDraw;
   cost.seconds = cost.overhead_s + cost.compute_s / model.clock_share();
   return cost;
+}
+
+namespace {
+
+// Bytes that kernels beside the products move to add the chunks' gradients of a weight.
+double added_bytes(const OperatorGraph& graph, const BlockStep& step) {
+  const Operator& op = graph.op(step.op);
+  if (op.kind != OperatorKind::einsum || op.phase != Phase::weight_gradient) return 0;
+  return product(op.outputs.front().labels, step) * graph.chunks.gradient_bytes * (chunks_of(graph, step) - 1);
+}
+
+}  // namespace
+
+KernelCost price_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step, Launch launch) {
+  const double chunks = chunks_of(block.graph, step);
+  KernelCost cost = model.price(block, chunk_of(block.graph, step), launch);
+  for (double KernelCost::*part :
+       {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
+        &KernelCost::memory_s, &KernelCost::overhead_s, &KernelCost::clocked_s}) {
+    cost.*part *= chunks;
+  }
+  const double added = added_bytes(block.graph, step);
+  if (added > 0) add_cost(cost, model.price_memory_bound(added, OperatorKind::elementwise, launch));
+  return cost;
+}
+
+Explanation explain_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step) {
+  const double chunks = chunks_of(block.graph, step);
+  const BlockStep chunk = chunk_of(block.graph, step);
+  Explanation out = model.explain(block, chunk);
+  out.formula += ", times the chunks";
+  out.numbers = fmt::format("{:.4g} chunks, each {}", chunks, out.numbers);
+  const std::string one =
+      out.evaluation.empty() ? fmt::format("{:.6g}", model.price(block, chunk).seconds) : out.evaluation;
+  out.evaluation = fmt::format("({}) * {:.6g}", one, chunks);
+  const double added = added_bytes(block.graph, step);
+  if (added <= 0) return out;
+  const KernelCost sum = model.price_memory_bound(added, OperatorKind::elementwise);
+  out.formula += ", and the additions of their gradients";
+  out.numbers += fmt::format("; additions {:.4g} s", sum.seconds);
+  out.evaluation += fmt::format(" + {:.6g}", sum.seconds);
+  return out;
 }
 
 }  // namespace mirfak

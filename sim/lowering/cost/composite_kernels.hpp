@@ -29,4 +29,9 @@ double launches_of_plain_kernels(const OperatorGraph& graph, const BlockStep& st
 // its share of the operator's labels.
 KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step, Launch launch);
 
+// Price of a kernel that runs in chunks of rows (OperatorGraph::chunks): that of a chunk, as many times. The gradient
+// of a weight is added to those of earlier chunks by another kernel, or by the product itself, which then reads them.
+KernelCost price_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step, Launch launch);
+Explanation explain_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step);
+
 }  // namespace mirfak

@@ -5,6 +5,7 @@
 #include "cost/cache_share.hpp"
 #include "cost/composite_kernels.hpp"
 #include "cost/power_limit.hpp"
+#include "sharding/row_chunks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -168,6 +169,9 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
   };
   add(op.inputs);
   add(op.outputs);
+  // A product that adds a chunk's gradient to those before reads these.
+  const bool adds = op.in_chunks && op.kind == OperatorKind::einsum && op.phase == Phase::weight_gradient;
+  if (adds && graph.chunks.gradient_bytes == 0) add(op.outputs);
   // An embedding reads the rows it needs, not its table.
   if (op.kind == OperatorKind::gather) {
     const Operand& table = op.inputs.front();
@@ -181,6 +185,7 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
 }
 
 KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
+  if (chunks_of(block.graph, step) > 1) return price_chunks(*this, block, step, launch);
   KernelCost cost = price_alone(block, step, launch);
   if (around_ == nullptr) return cost;
   const KernelCost around = price_surroundings(block.graph, step, launch);
@@ -457,6 +462,7 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
 }
 
 Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const {
+  if (chunks_of(block.graph, step) > 1) return explain_chunks(*this, block, step);
   Explanation out = explain_alone(block, step);
   const KernelCost around = price_surroundings(block.graph, step, Launch::stream);
   if (around.seconds == 0) return out;

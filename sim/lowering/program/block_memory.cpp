@@ -9,6 +9,7 @@
 #include "program/block_memory.hpp"
 
 #include "program/split_backward.hpp"
+#include "sharding/row_chunks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -123,7 +124,7 @@ class Walk {
   const Tensor& tensor(TensorId id) const { return block_.graph.tensor(id); }
   bool is_kept(TensorId id) const { return std::binary_search(block_.kept.begin(), block_.kept.end(), id); }
   double bytes(TensorId id) const {
-    return local_bytes(block_.graph, id, block_.shardings[static_cast<std::size_t>(id)], mesh_);
+    return bytes_at_once(block_.graph, id, block_.shardings[static_cast<std::size_t>(id)], mesh_);
   }
   TensorId& held_as(TensorId id) { return held_as_[static_cast<std::size_t>(id)]; }
 

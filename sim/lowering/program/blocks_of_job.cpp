@@ -19,8 +19,10 @@
 #include "program/replica_placement.hpp"
 #include "program/uncounted_flop.hpp"
 #include "sharding/axis_rules.hpp"
+#include "sharding/row_chunks.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -284,7 +286,7 @@ class BodyWriter {
     const Operator& op = block_.graph.op(step.op);
     if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
     double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
-    time *= op.launches;
+    time *= op.launches * std::ceil(chunks_of(block_.graph, step));
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
     if (!op.kernels.empty()) time += framework.host.auxiliary_s * (launches_of_plain_kernels(block_.graph, step) - 1);
     if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;
@@ -368,6 +370,22 @@ class BodyWriter {
 
 namespace {
 
+// Returns the chunks of head and loss. By width, a chunk has the rows whose logits are as many as the activations of
+// all rows, rounded up to a power of two (Liger: ops/fused_linear_cross_entropy.py).
+RowChunks loss_chunks(const Job& job) {
+  RowChunks out;
+  out.gradient_bytes = job.framework.kernels.chunk_gradient_bytes;
+  const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
+  const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
+  if (job.training.loss_chunks > 0) {
+    out.size = divided(rows, job.training.loss_chunks);
+  } else if (job.framework.kernels.chunks_loss_by_width) {
+    const std::int64_t wider = divided(job.model.vocab, job.model.hidden);
+    out.size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divided(rows, wider))));
+  }
+  return out;
+}
+
 // Shards the blocks of one job.
 class BlockSharder {
  public:
@@ -387,7 +405,7 @@ class BlockSharder {
   }
 
   PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
-  PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
+  PartitionedBlock head() const { return end(build_head_block(job_.model, options_), loss_chunks(job_)); }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
     return with_part(divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow),
                      [&](const BlockSharder& part) { return part.layer(layer, recompute); });
@@ -410,9 +428,11 @@ class BlockSharder {
     return block;
   }
 
-  PartitionedBlock end(OperatorGraph forward) const {
+  PartitionedBlock end(OperatorGraph forward, const RowChunks& chunks = {}) const {
     keep_gathered(forward);
-    return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {}, sums());
+    OperatorGraph graph = with_backward(std::move(forward), backward_);
+    if (chunks) graph = with_chunks(std::move(graph), chunks);
+    return partition(std::move(graph), mesh_, end_rules_, {}, sums());
   }
 
   GradientSums sums() const {

@@ -9,6 +9,8 @@
 
 #include "program/data_parallel.hpp"
 
+#include "program/optimizer_offload.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -33,7 +35,8 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   const ZeroStage zero = zero_of(job);
   DataParallelPlan plan;
   plan.shards = strategy.shards();
-  if (strategy.replicas() == 1 && !(zero.parameters && job.framework.sharding.alone)) return plan;
+  const bool alone = zero.parameters && (job.framework.sharding.alone || strategy.offload_parameters);
+  if (strategy.replicas() == 1 && !alone) return plan;
   if (zero.parameters) {
     plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
   } else if (zero.state && plan.shards > 1) {
@@ -47,6 +50,17 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   }
   return plan;
 }
+
+namespace {
+
+// Bytes of some parameters that a rank copies from its host in front of a gather: its shards, as they are kept there.
+double copied_from_host(const Job& job, double gathered_width, const HeldParameters& held) {
+  if (!job.strategy.offload_parameters) return 0;
+  const bool wide = keeps_masters_alone(job) && job.training.adapters.rank == 0;  // frozen shards are narrow
+  return shard_of(job, held, &StateSharding::parameters) * (wide ? kMasterBytes : gathered_width);
+}
+
+}  // namespace
 
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
   const ZeroStage zero = zero_of(job);
@@ -86,6 +100,7 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
       out.push_back({"gather experts", step.kind, step.bytes, ReplicaGroup::experts});
     }
   }
+  out.front().host_bytes = copied_from_host(job, width, held);
   return out;
 }
 
@@ -144,6 +159,11 @@ CommunicationCost price(const ReplicaCollective& collective, const StageCosts& c
     cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);
     cost.seconds = std::max(cost.seconds, slowest);
+  }
+  if (const double copied = host_copy_seconds(collective.host_bytes, costs.hardware->hardware); copied > 0) {
+    cost.network_bytes_per_s *= cost.seconds / (cost.seconds + copied);
+    cost.transfer_s += copied;
+    cost.seconds += copied;
   }
   return cost;
 }

@@ -58,6 +58,7 @@ struct ReplicaCollective {
   // Limit of bus bandwidth among ranks of several scale-up domains, due to the framework's way of calling the
   // collective; 0: no limit.
   double max_bytes_per_s = 0;
+  double host_bytes = 0;  // copied from the memory of a rank's host in front of the collective
 };
 
 // Returns the collectives that sum the gradients of parameters over all replicas, in order: an all-reduce; with ZeRO a

@@ -45,6 +45,22 @@ Job Job::at(int stage) const {
   return out;
 }
 
+int Job::last_rank(int stage) const {
+  const StageShape shape = strategy.shape_of(stage);
+  return rank_of(stage, shape.data - 1, shape.tensor * strategy.context - 1);
+}
+
+int Job::first_neighbour(int rank, int neighbours) const {
+  const int team = strategy.team();
+  const int before = rank / team;  // teams with lower numbers
+  const bool data_last = strategy.rank_order == RankOrder::data_last;
+  const int stage = data_last ? before % strategy.pipeline : before / strategy.data;
+  const int data = data_last ? before / strategy.pipeline : before % strategy.data;
+  const int place = data * strategy.context + rank % team / strategy.tensor;
+  const int first = place - place % neighbours;
+  return rank_of(stage, first / strategy.context, first % strategy.context * strategy.tensor + rank % strategy.tensor);
+}
+
 std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   const DeviceMesh mesh = mesh_of(strategy);
   const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };

@@ -39,13 +39,21 @@ struct Job {
   // Generations of fused attention that the framework runs in the training's number formats, the preferred one first.
   std::vector<std::string> attention_kernels() const;
 
-  // Global number of a rank. Ranks are numbered as in Megatron Core: tensor fastest, then context, then data, then
-  // pipeline. Rank r runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage
-  // together, context * strategy.tensor + tensor.
+  // Global number of a rank. Ranks are numbered as in Megatron Core: tensor fastest, then context, then as
+  // strategy.rank_order says. Rank r runs on device r of the cluster. `member`: place among the ranks that run a
+  // microbatch of a stage together, context * strategy.tensor + tensor.
   int rank_of(int stage, int data, int member) const {
+    if (strategy.rank_order == RankOrder::data_last) {
+      return (data * strategy.pipeline + stage) * strategy.team() + member;
+    }
     const StageShape shape = strategy.shape_of(stage);
     return strategy.first_rank(stage) + data * shape.tensor * strategy.context + member;
   }
+  int first_rank(int stage) const { return rank_of(stage, 0, 0); }  // lowest number of a stage's ranks
+  int last_rank(int stage) const;                                   // highest number of a stage's ranks
+  // The first rank of each run of `neighbours` consecutive places in a data-parallel group, which counts context ranks
+  // too, for a rank in this run. All stages must be alike.
+  int first_neighbour(int rank, int neighbours) const;
   // The cluster whose links between switches the job uses, and the device of a rank in that cluster.
   const Cluster& network() const { return part ? part->whole : cluster; }
   int device_of(int rank) const { return part ? part->devices[static_cast<std::size_t>(rank)] : rank; }

@@ -343,7 +343,7 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     StageMemory memory;
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
-    memory.host = offloaded_bytes(own, plan.parameters.held());
+    memory.host = bytes_on_host(own, plan.parameters);
     memory.host_capacity = host_memory_share(hardware.spec);
     StageWalk passes(chunks, use);
     passes.walk(plan.order, memory);

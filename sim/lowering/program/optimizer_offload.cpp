@@ -49,11 +49,11 @@ OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, 
   }
   const OffloadHabits& habits = job.framework.offload;
   const double offloaded = share * shard_of(job, parameters.held());
-  const double link = kCopyShare * node.host_link.bandwidth.value;
   const double memory = habits.bandwidth_share * node.spec.host_memory_bandwidth->value / node.spec.gpus;
-  out.gradients_s = copied_before(job) ? 0 : offloaded * habits.gradient_bytes / link;
+  out.gradients_s = copied_before(job) ? 0 : host_copy_seconds(offloaded * habits.gradient_bytes, node);
   out.update_s = offloaded * habits.traffic_bytes / memory;
-  out.parameters_s = offloaded * habits.parameter_bytes / link;
+  // Parameters that stay on the host are copied in front of each gather instead.
+  if (!job.strategy.offload_parameters) out.parameters_s = host_copy_seconds(offloaded * habits.parameter_bytes, node);
   if (habits.overlaps) out.pieces = std::max(1.0, share * parameters.tensors / job.strategy.shards());
   return out;
 }
@@ -61,6 +61,21 @@ OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, 
 double offloaded_bytes(const Job& job, const HeldParameters& held) {
   const double share = job.strategy.offload_optimizer;
   return share * shard_of(job, held) * (optimizer_bytes(job, {}) + job.framework.offload.beside_bytes);
+}
+
+double offloaded_parameter_bytes(const Job& job, const StageParameters& parameters) {
+  if (!job.strategy.offload_parameters) return 0;
+  const bool in_state = keeps_masters_alone(job);
+  const double trained = in_state ? 0 : shard_of(job, parameters.held(), &StateSharding::parameters);
+  return (trained + parameters.frozen_elements / job.strategy.shards()) * parameters.gathered_bytes_per_element;
+}
+
+double bytes_on_host(const Job& job, const StageParameters& parameters) {
+  return offloaded_bytes(job, parameters.held()) + offloaded_parameter_bytes(job, parameters);
+}
+
+double host_copy_seconds(double bytes, const NodeHardware& node) {
+  return bytes / (kCopyShare * node.host_link.bandwidth.value);
 }
 
 double host_memory_share(const NodeSpec& node) { return node.host_memory_bytes.value / node.gpus; }

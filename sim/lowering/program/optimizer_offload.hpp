@@ -22,8 +22,13 @@ struct OffloadedStep {
 // profile has no host_memory_bandwidth.
 OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, const NodeHardware& node);
 
-// Bytes that one rank keeps in the memory of its host.
+// Bytes that one rank keeps in the memory of its host: of the optimizer's state, of a stage's parameters where their
+// shards lie there (Strategy::offload_parameters; parameters that are fp32 masters are part of the state), of both.
 double offloaded_bytes(const Job& job, const HeldParameters& held);
+double offloaded_parameter_bytes(const Job& job, const StageParameters& parameters);
+double bytes_on_host(const Job& job, const StageParameters& parameters);
+// Seconds of a copy between a rank's device and its host over the device's own link.
+double host_copy_seconds(double bytes, const NodeHardware& node);
 // A rank's share of the host's memory.
 double host_memory_share(const NodeSpec& node);
 

@@ -64,20 +64,33 @@ bool even(const Strategy& strategy) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
-// A node group of a stage whose hardware differs from that of the stage's last one; null: all are alike.
+// A node group between a stage's first rank and its last whose hardware differs from that of the last; null: all are
+// alike.
 const NodeGroup* unlike_last(const Job& job, int stage) {
   const auto groups = job.cluster.groups();
-  const auto from = static_cast<std::size_t>(job.cluster.place_of(job.strategy.first_rank(stage)).group);
-  const auto to = static_cast<std::size_t>(job.cluster.place_of(job.strategy.first_rank(stage + 1) - 1).group);
+  const auto from = static_cast<std::size_t>(job.cluster.place_of(job.first_rank(stage)).group);
+  const auto to = static_cast<std::size_t>(job.cluster.place_of(job.last_rank(stage)).group);
   for (std::size_t group = from; group < to; ++group) {
     if (!same_hardware(groups[group], groups[to])) return &groups[group];
   }
   return nullptr;
 }
 
-// True if all replicas are one class, whatever their placement: each stage has one type of hardware.
+// True if the ranks of each replica, which are consecutive in the order data_last, begin at the same places in nodes
+// and domains.
+bool begin_alike(const Job& job) {
+  const int ranks = job.strategy.team() * job.strategy.pipeline;
+  const auto divided_alike = [&](int gpus) { return gpus % ranks == 0 || ranks % gpus == 0; };
+  return std::ranges::all_of(job.cluster.groups(), [&](const NodeGroup& nodes) {
+    return divided_alike(nodes.hardware.spec.gpus) && divided_alike(nodes.hardware.spec.scale_up_domain);
+  });
+}
+
+// True if all replicas are one class: each stage has one type of hardware, and replicas whose stages are neighbours are
+// placed alike.
 bool uniform(const Job& job) {
   if (!even(job.strategy)) return false;
+  if (job.strategy.rank_order == RankOrder::data_last && !begin_alike(job)) return false;
   if (one_hardware(job.cluster)) return true;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     if (unlike_last(job, stage) != nullptr) return false;
@@ -89,12 +102,12 @@ void check_shaped_stages(const Job& job) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     const NodeGroup* nodes = unlike_last(job, stage);
     if (nodes == nullptr) continue;
-    const NodeGroup& last = job.cluster.group_of(job.strategy.first_rank(stage + 1) - 1);
-    fail_infeasible({},
-                    fmt::format("pipeline stage {} of its own shape, ranks {} to {}, lies on {} and {}", stage,
-                                job.strategy.first_rank(stage), job.strategy.first_rank(stage + 1) - 1,
-                                nodes->hardware.spec.name, last.hardware.spec.name),
-                    "give each of strategy.stages nodes of one type, in the order of cluster.nodes");
+    const NodeGroup& last = job.cluster.group_of(job.last_rank(stage));
+    fail_infeasible(
+        {},
+        fmt::format("pipeline stage {} of its own shape, ranks {} to {}, lies on {} and {}", stage,
+                    job.first_rank(stage), job.last_rank(stage), nodes->hardware.spec.name, last.hardware.spec.name),
+        "give each of strategy.stages nodes of one type, in the order of cluster.nodes");
   }
 }
 
@@ -266,9 +279,8 @@ bool folds(const Job& job) {
   const int in_step = s.expert_span().data * s.context;  // consecutive ones among a tensor rank's replicas() at a stage
   const int of_copy = s.shards() == s.replicas() ? 1 : s.shards();
   for (int rank = 0; rank < static_cast<int>(s.ranks()); ++rank) {
-    const int place = rank / s.tensor % s.replicas();
     for (const int alike : {in_step, of_copy}) {
-      const int first = rank - rank % s.tensor - place % alike * s.tensor;
+      const int first = job.first_neighbour(rank, alike);
       if (job.cluster.perturbations().of(rank) != job.cluster.perturbations().of(first)) return false;
     }
   }

@@ -110,12 +110,8 @@ class TeamKinds {
   void add_replica(const StagePlan& plan, int replica);
   // Number of replicas of a team.
   std::size_t together() const { return static_cast<std::size_t>(job_.strategy.expert_span().data); }
-  // The first of `neighbours` consecutive places in the data-parallel groups, counted with context ranks, for the same
-  // tensor rank.
   std::size_t first_of(std::size_t neighbours, std::size_t rank) const {
-    const auto tensor = static_cast<std::size_t>(job_.strategy.tensor);
-    const std::size_t place = rank / tensor % static_cast<std::size_t>(job_.strategy.replicas());
-    return rank - rank % tensor - place % neighbours * tensor;
+    return static_cast<std::size_t>(job_.first_neighbour(static_cast<int>(rank), static_cast<int>(neighbours)));
   }
   std::uint32_t colour_of_team(std::size_t team) const { return graph_.colour(teams_[team]); }
 
@@ -142,8 +138,7 @@ void TeamKinds::add_replica(const StagePlan& plan, int replica) {
     key = mixed(key, key_of_factors(job_.cluster.perturbations().of(rank)));
     const ColouredGraph::Vertex vertex = graph_.add(mixed(key, whole_teams_ ? lane : 0));
     graph_.join(vertex, teams_[team], kInTeam);
-    ranks_[static_cast<std::size_t>(rank)] = {vertex, team,
-                                              static_cast<std::size_t>(job_.strategy.first_rank(plan.stage))};
+    ranks_[static_cast<std::size_t>(rank)] = {vertex, team, static_cast<std::size_t>(job_.first_rank(plan.stage))};
   }
 }
 

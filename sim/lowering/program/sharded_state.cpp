@@ -60,6 +60,7 @@ double gradient_width(const Job& job) {
 }  // namespace
 
 double held_gradients(const Job& job, const HeldParameters& held) {
+  if (job.strategy.offload_parameters && job.framework.offload.together) return 0;  // copied to the host once reduced
   return shard_of(job, held, &StateSharding::gradients) * gradient_width(job);
 }
 
@@ -81,6 +82,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
     const double between_passes = shard_of(job, held, &StateSharding::parameters);
     use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
     if (master) use.optimizer = std::max(0.0, use.optimizer - stepped * kMasterBytes);
+    if (job.strategy.offload_parameters) use.parameters = 0;
   } else {
     use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
   }

@@ -2,6 +2,7 @@
 
 #include "sharding/halo.hpp"
 #include "sharding/propagation.hpp"
+#include "sharding/row_chunks.hpp"
 
 #include <algorithm>
 #include <map>
@@ -569,7 +570,7 @@ class StepWriter {
 double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const std::set<TensorId>& tensors) {
   double bytes = 0;
   for (const TensorId id : tensors) {
-    bytes += local_bytes(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
+    bytes += bytes_at_once(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
   }
   return bytes;
 }

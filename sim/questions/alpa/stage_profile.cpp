@@ -158,7 +158,7 @@ StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool fi
   out.state_bytes = resident + std::max(runs.forward.bytes(), runs.backward.bytes());
   out.step_bytes = resident + step_workspace(job, stage);
   const double host = host_memory_share(costs_.hardware->hardware.spec);
-  if (offloaded_bytes(job, stage.parameters.held()) > host) out.seconds = std::numeric_limits<double>::infinity();
+  if (bytes_on_host(job, stage.parameters) > host) out.seconds = std::numeric_limits<double>::infinity();
   return out;
 }
 

@@ -24,7 +24,7 @@ StateTerms state_terms(const Job& job, const ShardedBlocks& blocks, int stage, c
   out.resident = resident_memory(job, blocks, contents).total();
   out.step_workspace = step_workspace(job, contents);
   const HeldParameters held = contents.parameters.held();
-  out.host = offloaded_bytes(job, held);
+  out.host = bytes_on_host(job, contents.parameters);
   if (job.strategy.replicas() > 1) {
     out.reduce = time_of(gradient_reduction(job, held), costs);
     if (data_parallel_plan(job).shards > 1) {

@@ -74,7 +74,10 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.overlap_grad_reduce = {false, true};
   space.overlap_param_gather = {false, true};
   space.offload_optimizer = {0};
-  if (framework.offload.max_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
+  // An optimizer that goes to the host with the parameters only is not looked for: parameters stay where they are
+  // stated.
+  const bool alone = framework.offload.max_zero > 0 && !framework.offload.together;
+  if (alone && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
   space.uneven_layers = kUnevenLayers;
   space.uneven_end_chunks = kUnevenLayers;
   return space;
