@@ -36,7 +36,7 @@ const std::vector<Writer> kWriters = {
     {{"simulate"},
      {" s.yaml", "--cluster c.txt", "--emit-into e.sh"},
      {"--trace", "--timeline", "--links", "--memory-snapshot", "--power", "--report", "--out"}},
-    {{"train"}, {" s.yaml", "--cluster c.txt"}, {"--trace", "--report"}},
+    {{"train"}, {" s.yaml", "--cluster c.txt"}, {"--trace", "--power", "--report"}},
     {{"compare"}, {" options.yaml"}, {"--report"}},
     {{"search"}, {" s.yaml", "--cluster c.txt", "--emit-into e.sh"}, {"--out", "--report"}},
     {{"import"}, {" launch.sh", "--cluster c.txt", "--with s.yaml"}, {"--out", "--runs"}},

@@ -241,6 +241,52 @@ TEST_CASE("what --power does not take is refused with its remedy") {
   CHECK(folder.names().empty());
 }
 
+TEST_CASE("the power over a training is a table, an object or HDF5, and its mean is that of the run") {
+  const ScratchFolder folder;
+  const std::string scenario = mirfak::source_root() + "/scenarios/train-llama3-405b-h100.yaml";
+  const auto train = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"train", scenario, "--samples", "3", "--format", "json"});
+    return run(options);
+  };
+  const std::string csv = (folder.path() / "watts.csv").string();
+  const std::string object = (folder.path() / "watts.json").string();
+  const std::string hdf5 = (folder.path() / "watts.h5").string();
+  const Finished finished = train({"--power", csv, "--power-resolution", "10min"});
+  REQUIRE(finished.status == 0);
+  const json power = json::parse(finished.out).at("power");
+  const std::string table = read_text(csv);
+  CHECK(table.starts_with("time_s,machine_w,training_w,rework_w,saving_w"));
+  CHECK(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) ==
+        power.at("intervals").get<std::size_t>() + 1);
+  CHECK(power.at("saves").get<int>() > 1000);
+  CHECK(power.at("least_w").get<double>() < power.at("mean_w").get<double>());
+  CHECK(power.at("peak_w").get<double>() <= power.at("training_w").get<double>() * (1 + 1e-9));
+  CHECK(power.at("notes").size() == 1);
+  REQUIRE(train({"--power", object, "--power-resolution", "1h"}).status == 0);
+  const json written = json::parse(read_text(object));
+  double sum_w = 0;
+  for (const json& watts : written.at("series").front().at("watts")) sum_w += watts.get<double>();
+  CHECK(sum_w * written.at("interval_s").get<double>() ==
+        doctest::Approx(written.at("energy_j").get<double>()).epsilon(1e-9));
+  CHECK(written.at("energy_j").get<double>() == doctest::Approx(power.at("energy_j").get<double>()).epsilon(1e-9));
+  REQUIRE(train({"--power", hdf5}).status == 0);
+  CHECK(read_text(hdf5).starts_with("\x89HDF"));
+  const Finished fine = train({"--power", csv, "--power-resolution", "1s"});
+  CHECK(fine.status == 2);
+  CHECK_MESSAGE(fine.err.find("ask for a coarser resolution") != std::string::npos, fine.err);
+  CHECK(train({"--power-resolution", "1min"}).status == 2);
+}
+
+TEST_CASE("a floor of power burns energy, and time stays") {
+  const json plain = result_of(kInterleaved, {});
+  const json floored = result_of(kInterleaved, {"--set", "cluster.power_floor={share: 0.7}"});
+  CHECK(plain.at("power_floor_energy_j").is_null());
+  CHECK(floored.at("iteration_time_s") == plain.at("iteration_time_s"));
+  CHECK(floored.at("energy_j").get<double>() ==
+        doctest::Approx(plain.at("energy_j").get<double>() + floored.at("power_floor_energy_j").get<double>()));
+  CHECK(floored.at("power_swing_w").get<double>() < plain.at("power_swing_w").get<double>());
+}
+
 TEST_CASE("an explanation follows the summary and names sources") {
   const Finished plain = run({"simulate", kScenario});
   const Finished explained = run({"simulate", kScenario, "--explain"});

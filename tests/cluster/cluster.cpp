@@ -139,6 +139,35 @@ TEST_CASE("ranks that share a GPU have a device each, and one place") {
   CHECK_THROWS_WITH_AS(read("dgx-1-v100-32g, count: 1, ranks_per_gpu: 2"), doctest::Contains("cube mesh"), Error);
 }
 
+TEST_CASE("a cluster does without the fans and the power supplies of its nodes, and says so") {
+  const auto cluster_of = [](const std::string& changes) {
+    const std::string nodes = "nodes: [{type: hgx-h100, count: 2" + changes + "}]";
+    return read_cluster(Node(Document::from_text(nodes, "job.yaml")), catalog());
+  };
+  const NodeSpec type = catalog().node("hgx-h100").spec;
+  const double fans_w = type.fan_power_w.value().value;
+  const double lost_w = type.supply_loss_w.value().value;
+  const Cluster built = cluster_of("");
+  CHECK(built.host_power_w() == 2 * type.host_power_w.value);
+  CHECK_FALSE(built.facility().asked);
+  const Cluster immersed = cluster_of(", cooling: immersion");
+  CHECK(immersed.host_power_w() == doctest::Approx(2 * (type.host_power_w.value - fans_w)));
+  CHECK(immersed.facility().asked);
+  CHECK(immersed.groups().front().hardware.spec.host_power_w.source.find("less 1680 W") != std::string::npos);
+  const Cluster both = cluster_of(", cooling: immersion, feed: direct-current");
+  CHECK(both.host_power_w() == doctest::Approx(2 * (type.host_power_w.value - fans_w - lost_w)));
+  CHECK(cluster_of(", cooling: as-built, feed: as-built").host_power_w() == built.host_power_w());
+}
+
+TEST_CASE("hosts without work draw what is known of it, else what they draw with work") {
+  const Cluster trays = uniform_cluster("gb200-nvl72", 18);
+  const NodeSpec tray = catalog().node("gb200-nvl72").spec;
+  CHECK(trays.idle_host_power_w() == 18 * tray.host_idle_power_w.value().value);
+  CHECK(trays.idle_host_power_w() < trays.host_power_w());
+  const Cluster unknown = uniform_cluster("dgx-a100-80g", 4);
+  CHECK(unknown.idle_host_power_w() == unknown.host_power_w());
+}
+
 TEST_CASE("a price is stated by the cluster, by an entry, or by a list of one's own") {
   const ScratchFolder folder;
   std::ofstream(folder / "ours.yaml") << "title: Our contract\nsources: {contract: 'signed in March'}\n"

@@ -1,4 +1,5 @@
 // What a user who misspells a name, or writes a profile of their own, is told.
+#include "cluster/cluster.hpp"
 #include "fixtures.hpp"
 #include "tests/base/failure.hpp"
 
@@ -235,6 +236,29 @@ TEST_CASE("a scenario states nodes and GPUs of its own in place, as it would in 
   CHECK(
       contains(failure("{like: hgx-h100, gpu: {like: h100, tdp_w: 1}}"), "type.gpu.tdp_w[0]: expected a number from"));
   CHECK(contains(failure("{like: hgx-h100, gpu: {like: h100, tdp: 600}}"), "did you mean 'tdp_w'?"));
+}
+
+TEST_CASE("parts of a host's power are at most the whole, and what is not known is not left out") {
+  const ScratchCatalog scratch;
+  const auto failure_with = [&](const std::string& text) {
+    scratch.write("nodes/own.yaml", "like: dgx-a100-80g\n" + text);
+    return failure_of([&] { scratch.catalog().node("own"); });
+  };
+  const std::string sources = "sources: {mine: measured}\n";
+  CHECK(contains(failure_with("host_idle_power_w: [9000, mine]\n" + sources), "draws 9000 W, more than its 2010 W"));
+  CHECK(contains(failure_with("fan_power_w: [1500, mine]\nsupply_loss_w: [600, mine]\n" + sources),
+                 "2100 W are more than the 2010 W of the whole host"));
+  const auto cluster_failure = [&](const std::string& changes, const std::string& keys = "") {
+    const Document file =
+        Document::from_text("nodes: [{type: dgx-a100-80g, count: 1" + changes + "}]\n" + keys, "job.yaml");
+    return failure_of([&] { read_cluster(Node(file), scratch.catalog()); });
+  };
+  CHECK(contains(cluster_failure(", cooling: immersion"), "the power of the fans of dgx-a100-80g is not known"));
+  CHECK(contains(cluster_failure(", feed: direct-current"),
+                 "the loss in the power supplies of dgx-a100-80g is not known"));
+  CHECK(contains(cluster_failure(", cooling: water"), "as-built"));
+  CHECK(contains(cluster_failure("", "power_floor: {share: 2}\n"), "power_floor.share"));
+  CHECK(contains(cluster_failure("", "power_floor: {}\n"), "a floor of nothing"));
 }
 
 TEST_CASE("all keys that a profile lacks are named at once") {

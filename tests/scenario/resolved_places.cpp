@@ -85,6 +85,7 @@ std::vector<std::string> scenarios() {
       on("{type: hgx-h100, count: 1, clock_mhz: 1234.567}, {type: hgx-h100, count: 1}"),
       on("{type: hgx-h100, count: 1}, {type: hgx-h100, count: 1, gpu_power_limit_w: 512.3}"),
       on("{type: hgx-h100, count: 1}, {type: hgx-h100, count: 1, gpus: 4}"),
+      on("{type: hgx-h100, count: 1, cooling: immersion}, {type: hgx-h100, count: 1, feed: direct-current}"),
       on("{type: hgx-h100, count: 1, price: 2.5}, {type: hgx-h100, count: 1, price: ./prices.yaml/spot}"),
       on("{type: hgx-h100, count: 1}, {type: hgx-h100, count: 1}", ", power_cap_w: 9000"),
       on("{type: hgx-h100, count: 1}", ", price: ./prices.yaml, carbon_g_per_kwh: tables/hours.csv"),

@@ -58,6 +58,34 @@ void read_power_limit(const Node& limit, GpuSpec& gpu) {
   if (watts < gpu.tdp_w.value) gpu.power_limit_w = watts;
 }
 
+// Takes a part away from the power of hosts, because the cluster does without it.
+void leave_out(const Node& asked, const std::optional<Figure>& part, const char* key, const char* what,
+               NodeSpec& spec) {
+  if (!part) {
+    asked.fail(fmt::format("{} of {} is not known", what, spec.name),
+               fmt::format("leave it out, or name the file of a node type that says {}", key));
+  }
+  spec.host_power_w.value -= part->value;
+  spec.host_power_w.source += fmt::format("; less {:g} W: {}", part->value, part->source);
+  spec.host_idle_power_w.reset();
+}
+
+// Reads how the cluster cools and feeds the nodes of an entry.
+void read_surroundings(Mapping& entry, NodeSpec& spec) {
+  if (const std::optional<Node> cooling = entry.find("cooling")) {
+    spec.cooling = static_cast<Cooling>(cooling->as_choice(cooling_names()));
+    if (spec.cooling == Cooling::immersion) {
+      leave_out(*cooling, spec.fan_power_w, "fan_power_w", "the power of the fans", spec);
+    }
+  }
+  if (const std::optional<Node> feed = entry.find("feed")) {
+    spec.feed = static_cast<Feed>(feed->as_choice(feed_names()));
+    if (spec.feed == Feed::direct_current) {
+      leave_out(*feed, spec.supply_loss_w, "supply_loss_w", "the loss in the power supplies", spec);
+    }
+  }
+}
+
 // Reads the topology file of an entry, which describes the inside of its nodes: the links between GPUs, PCI Express and
 // the network ports.
 void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardware& hardware) {
@@ -102,6 +130,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   }
   read_topology(entry, catalog, gpus_of_type, hardware);
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
+  read_surroundings(entry, spec);
   if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
   if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) read_power_limit(*limit, hardware.gpu);
 }
@@ -143,7 +172,8 @@ void number_entries(std::vector<NodeAllotment>& nodes) {
   const auto stated = [](const NodeHardware& of) {
     const NodeSpec& spec = of.spec;
     return std::tuple(std::tie(spec.asked, spec.network, spec.scale_up, spec.topology.file),
-                      std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, spec.clock_hz, of.gpu.power_limit_w));
+                      std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, spec.clock_hz, of.gpu.power_limit_w,
+                                 spec.cooling, spec.feed));
   };
   std::map<decltype(stated(nodes.front().hardware)), int> known;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -237,6 +267,12 @@ double Cluster::host_power_w() const {
   return watts;
 }
 
+double Cluster::idle_host_power_w() const {
+  double watts = 0;
+  for (const NodeGroup& group : held_->groups) watts += group.count * group.hardware.spec.idle_host_w();
+  return watts;
+}
+
 std::string Cluster::missing_prices() const {
   std::string out;
   for (const NodeGroup& group : held_->groups) {
@@ -300,6 +336,10 @@ Cluster read_cluster(const Node& section, const Catalog& catalog) {
   mapping.finish();
   if (facility.power_cap_w > 0) divide_cap(*mapping.find("power_cap_w"), facility.power_cap_w, nodes);
   number_entries(nodes);
+  facility.asked = facility.asked || std::any_of(nodes.begin(), nodes.end(), [](const NodeAllotment& allotment) {
+                     const NodeSpec& spec = allotment.hardware.spec;
+                     return spec.cooling != Cooling::as_built || spec.feed != Feed::as_built;
+                   });
   const Cluster even(nodes, fabric ? read_fabric(*fabric) : default_fabric());
   if (!perturbations) return {std::move(nodes), even.fabric(), {}, std::move(facility)};
   const RankPlaces places{even.gpus(), even.nodes(), [&](int rank) { return even.place_of(rank).node; }};

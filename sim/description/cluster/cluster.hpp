@@ -50,7 +50,9 @@ class Cluster {
   const Facility& facility() const { return held_->facility; }
   int gpus() const { return held_->gpus; }
   int physical_gpus() const;    // GPUs, each counted once even if several ranks share it
-  double host_power_w() const;  // power of all nodes without their GPUs
+  double host_power_w() const;  // power of all nodes without their GPUs, while they work
+  // The same of nodes without work; of types whose idle power is not known it is that with work.
+  double idle_host_power_w() const;
   int nodes() const { return held_->nodes; }
   int domains() const { return held_->domains; }
   // Names the groups that have no price: "no price for h20 at gcp/spot, mi210 at on-demand"; empty: all have a price.
@@ -79,9 +81,10 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports, topology,
-// scale_up, clock_mhz, gpu_power_limit_w}] (a topology file is not opened here: network/fabric_file.hpp), fabric
-// (fabric.hpp), price (a choice of Catalog::price, "on-demand" if left out), perturbations (perturbations.hpp), and the
-// keys of read_facility(). A power cap becomes limits of the GPUs. Strict; errors are at the place of the fault.
+// scale_up, cooling, feed, clock_mhz, gpu_power_limit_w}] (a topology file is not opened here:
+// network/fabric_file.hpp), fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" if left out),
+// perturbations (perturbations.hpp), and the keys of read_facility(). A power cap becomes limits of the GPUs. Strict;
+// errors are at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // Distribution of a collective's ranks over nodes and domains, on which the price of the collective depends.

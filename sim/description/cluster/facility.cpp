@@ -72,6 +72,22 @@ void read_carbon(const Node& value, const std::filesystem::path& hardware, Facil
   }
 }
 
+PowerFloor read_power_floor(const Node& node) {
+  constexpr double kMaxRamp = 1e6;  // W/s of one GPU
+  Mapping stated(node);
+  PowerFloor floor;
+  floor.share = stated.number_or("share", 0, 0, 1);
+  if (const std::optional<Node> ramp = stated.find("ramp_down_w_per_s")) {
+    floor.ramp_down_w_per_s = ramp->as_number(0, kMaxRamp);
+    if (floor.ramp_down_w_per_s == 0) ramp->fail("expected more than 0", "leave it out for power that falls at once");
+  }
+  stated.finish();
+  if (floor.share == 0 && floor.ramp_down_w_per_s == 0) {
+    node.fail("a floor of nothing", "write share, ramp_down_w_per_s, or both");
+  }
+  return floor;
+}
+
 void read_embodied(const Node& node, Facility& facility) {
   Mapping embodied(node);
   facility.embodied_kg_per_gpu = embodied.require("kg_per_gpu").as_number(0, 1e6);
@@ -98,6 +114,7 @@ Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware) 
     cluster.find("cooling_power_w")
         ->fail("pue counts the power of cooling already", "leave out cooling_power_w, or pue");
   }
+  if (const std::optional<Node> floor = cluster.find("power_floor")) facility.power_floor = read_power_floor(*floor);
   if (const std::optional<Node> carbon = cluster.find("carbon_g_per_kwh")) read_carbon(*carbon, hardware, facility);
   if (const std::optional<Node> embodied = cluster.find("embodied")) read_embodied(*embodied, facility);
   return facility;

@@ -4,13 +4,23 @@
 #include "cluster/carbon.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace mirfak {
 
+// Least power of each GPU: power smoothing of the GPU, or dummy work, burns what its work does not draw.
+struct PowerFloor {
+  double share = 0;              // of the GPU's power limit; 0: no floor
+  double ramp_down_w_per_s = 0;  // most by which a GPU's power falls; 0: it falls at once
+
+  friend bool operator==(const PowerFloor&, const PowerFloor&) = default;
+};
+
 // Surroundings of a cluster's GPUs, and the source of their power. Only the cap changes times.
 struct Facility {
-  double power_cap_w = 0;      // limit for all GPUs together; 0: none
+  double power_cap_w = 0;  // limit for all GPUs together; 0: none
+  std::optional<PowerFloor> power_floor;
   double network_power_w = 0;  // power of switches and cables
   double cooling_power_w = 0;  // power of cooling that pue does not count
   double pue = 1;              // power of the facility divided by that of its computers
@@ -24,9 +34,9 @@ struct Facility {
   double embodied_kg(double gpu_seconds) const;
 };
 
-// Reads power_cap_w, network_power_w, cooling_power_w, pue, carbon_g_per_kwh and embodied of a `cluster` section.
-// `hardware` is the folder that holds grids.yaml. carbon_g_per_kwh is a number, the name of a grid, or the path of a
-// CSV file with the column g_per_kwh and one row per hour.
+// Reads power_cap_w, power_floor, network_power_w, cooling_power_w, pue, carbon_g_per_kwh and embodied of a `cluster`
+// section. `hardware` is the folder that holds grids.yaml. carbon_g_per_kwh is a number, the name of a grid, or the
+// path of a CSV file with the column g_per_kwh and one row per hour.
 Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware);
 
 }  // namespace mirfak

@@ -24,6 +24,18 @@ const std::vector<std::string>& wiring_names() {
   return names;
 }
 
+const std::vector<std::string>& cooling_names() {
+  static const std::vector<std::string> names = {"as-built", "immersion"};
+  return names;
+}
+
+const std::vector<std::string>& feed_names() {
+  static const std::vector<std::string> names = {"as-built", "direct-current"};
+  return names;
+}
+
+double NodeSpec::idle_host_w() const { return host_idle_power_w ? host_idle_power_w->value : host_power_w.value; }
+
 const std::vector<std::string>& price_kind_names() {
   static const std::vector<std::string> names = {"on-demand", "spot"};
   return names;

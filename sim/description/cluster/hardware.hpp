@@ -245,6 +245,11 @@ enum class Wiring {
 };
 const std::vector<std::string>& wiring_names();  // ordered as the enumeration
 
+enum class Cooling { as_built, immersion };       // immersion: in a liquid, without fans
+const std::vector<std::string>& cooling_names();  // ordered as the enumeration
+enum class Feed { as_built, direct_current };     // direct_current: from rectifiers outside the node
+const std::vector<std::string>& feed_names();     // ordered as the enumeration
+
 // Correction of the cost models on a type of nodes, from a user's own measured iterations (`mirfak calibrate --runs`).
 struct Correction {
   TimeFactors factors;
@@ -291,13 +296,23 @@ struct NodeSpec {
   int ports = 0;            // network ports of a node
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, peak of all channels of its processors
-  Figure host_power_w;                          // power of a node without its GPUs: processors, memory, fans, ports
+  // Power of a node without its GPUs while they work: processors, memory, fans, ports, losses of its power supplies.
+  Figure host_power_w;
+  std::optional<Figure> host_idle_power_w;  // the same while its GPUs have no work; absent: not known
+  std::optional<Figure> fan_power_w;        // part of host_power_w that fans draw; absent: not known
+  std::optional<Figure> supply_loss_w;      // part of host_power_w lost in its power supplies; absent: not known
+  // How a cluster cools and feeds its nodes. Without fans or power supplies of their own, host_power_w is without
+  // their parts, too, and what the node draws without work is not known.
+  Cooling cooling = Cooling::as_built;
+  Feed feed = Feed::as_built;
   // Time constant with which the node's supply smooths the power that it draws; absent: not known, not smoothed.
   std::optional<Figure> supply_time_constant_s;
   Figure host_factor{
       1, {}};  // time of its processors to issue work, as a multiple of the frameworks' figures; 1 unless known
   std::optional<Correction> correction;
   NodeTopology topology;
+
+  double idle_host_w() const;  // host_idle_power_w, or host_power_w where that is not known
 
   // Returns the factors by which everything takes longer than priced for any node: by its processors, and by its
   // correction.

@@ -1,6 +1,8 @@
 #include "base/file_reference.hpp"
 #include "cluster/profiles.hpp"
 
+#include <fmt/format.h>
+
 namespace mirfak {
 
 namespace {
@@ -10,6 +12,34 @@ constexpr std::int64_t kMaxGpusOfNode = 4096;
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
 constexpr double kMaxSupplyTimeConstant = 60;  // s; batteries that last longer are no part of a node
+
+// Reads what the host draws, and its parts.
+void read_host_power(ProfileFile& file, NodeSpec& node) {
+  constexpr double kMaxHostPower = 1e5;
+  node.host_power_w = file.figure("host_power_w", 0, kMaxHostPower);
+  const auto read = [&](const char* key, std::optional<Figure>& figure) {
+    if (file.root().has(key)) figure = file.figure(key, 0, kMaxHostPower);
+  };
+  read("host_idle_power_w", node.host_idle_power_w);
+  read("fan_power_w", node.fan_power_w);
+  read("supply_loss_w", node.supply_loss_w);
+  const double host_w = node.host_power_w.value;
+  if (node.idle_host_w() > host_w) {
+    file.root()
+        .require("host_idle_power_w")
+        .fail(
+            fmt::format("a host without work draws {:g} W, more than its {:g} W with work", node.idle_host_w(), host_w),
+            "write what it draws while its GPUs have no work, at most host_power_w");
+  }
+  const double fans_w = node.fan_power_w ? node.fan_power_w->value : 0;
+  const double lost_w = node.supply_loss_w ? node.supply_loss_w->value : 0;
+  if (fans_w + lost_w <= host_w) return;
+  file.root()
+      .require(node.fan_power_w ? "fan_power_w" : "supply_loss_w")
+      .fail(fmt::format("fans and losses of power supplies of {:g} W are more than the {:g} W of the whole host",
+                        fans_w + lost_w, host_w),
+            "write parts of host_power_w");
+}
 
 }  // namespace
 
@@ -38,7 +68,7 @@ NodeProfile read_node_profile(ProfileFile& file) {
   if (root.has("host_memory_bandwidth")) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
   }
-  node.host_power_w = file.figure("host_power_w", 0, 1e5);
+  read_host_power(file, node);
   if (root.has("supply_time_constant_s")) {
     node.supply_time_constant_s = file.figure("supply_time_constant_s", 0, kMaxSupplyTimeConstant);
   }

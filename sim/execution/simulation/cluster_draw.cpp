@@ -41,6 +41,8 @@ ClusterDraw cluster_draw(const Cluster& cluster, const JointSimulation& simulati
     const NodeGroup& group = groups[i];
     const double gpus = group.hardware.spec.gpus;
     out.idle_nodes += idle[i];
+    out.hosts_w += (group.count - idle[i]) * group.hardware.spec.host_power_w.value;
+    out.hosts_w += idle[i] * group.hardware.spec.idle_host_w();
     out.idle_w += idle[i] * gpus * group.hardware.gpu.idle_w.value;
     priced = priced && group.price;
     if (!group.price) continue;
@@ -49,7 +51,6 @@ ClusterDraw cluster_draw(const Cluster& cluster, const JointSimulation& simulati
   }
   if (!priced) out.usd_per_hour = out.idle_usd_per_hour = 0;
   const Facility& facility = cluster.facility();
-  out.hosts_w = cluster.host_power_w();
   out.network_w = facility.network_power_w;
   out.facility_w = facility.pue * out.machine_w() + facility.cooling_power_w;
   constexpr double kGramsPerKilogram = 1000;

@@ -33,6 +33,7 @@ bool has_facility(const FigureInputs& in) { return in.facility.asked; }
 bool has_memory(const FigureInputs& in) { return in.result.memory_capacity_bytes > 0; }
 bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s > 0; }
 bool has_fit_probability(const FigureInputs& in) { return in.result.fit_probability >= 0; }
+bool has_power_floor(const FigureInputs& in) { return in.facility.power_floor.has_value(); }
 bool has_power(const FigureInputs& in) { return in.result.power.has_value(); }
 auto power(double PowerFigures::*of) {
   return [of](const FigureInputs& in) { return in.result.power ? (*in.result.power).*of : 0; };
@@ -141,6 +142,11 @@ void add_memory(Figures& out) {
 
 void add_costs(Figures& out) {
   out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).with(amount);
+  out.add("power_floor_energy_j", "energy of the power floor",
+          "Part of the energy that GPUs burn to keep cluster.power_floor.",
+          member(&IterationResult::power_floor_energy_j))
+      .unknown("the cluster has no power_floor", has_power_floor)
+      .with(amount, not_stored);
   out.add("average_power_w", "power", "Power of all GPUs together, on average over an iteration.",
           member(&IterationResult::average_power_w));
   out.add("power_peak_w", "peak power", "Highest power of all GPUs together, of its means over 10 ms.",

@@ -242,7 +242,7 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
   return result;
 }
 
-// Computes the result with the energy of the simulation's own program.
+// Computes the result with the energy of the simulation's own program, of which no part keeps a floor.
 IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
                           std::span<const ActivitySeconds> activities) {
   return result_of(simulation, of_blocks, seconds, activities,
@@ -260,6 +260,12 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
                          energy_of_iteration(plans, program, seconds), energy_of_plans(plans, program, seconds),
                          timeline.events};
   };
+  if (job.cluster.facility().power_floor && is_long_iteration(job)) {
+    fail_infeasible({},
+                    "cluster.power_floor: what GPUs burn to keep it is not known of an iteration with so many "
+                    "microbatches that it is executed in part",
+                    "leave it out, or lower training.global_batch");
+  }
   if (const auto whole = sums_of_long_iteration(*this, options, executor, sums)) {
     result = result_of(*this, of_blocks, to_seconds(whole->time), whole->activities, whole->energy_j,
                        whole->energy_of_plans);
@@ -271,15 +277,24 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
   timeline = times_of(program, executor);
   check_cancelled();
   account(of_blocks);
+  add_power_figures();
 }
 
 void Simulation::account(std::span<const BlockMemory> of_blocks) {
-  result = result_of(*this, of_blocks, to_seconds(timeline.makespan), breakdown_of_plans(*this, timeline));
+  const double seconds = to_seconds(timeline.makespan);
+  const double energy_j = energy_of_iteration(plans, program, seconds);
+  std::vector<double> of_plans = energy_of_plans(plans, program, seconds);
+  const std::vector<double> of_floor = floor_energy_of_plans(job, plans, program, timeline);
+  const double floor_j = std::accumulate(of_floor.begin(), of_floor.end(), 0.0);
+  for (std::size_t plan = 0; plan < of_floor.size(); ++plan) of_plans[plan] += of_floor[plan];
+  result = result_of(*this, of_blocks, seconds, breakdown_of_plans(*this, timeline), energy_j + floor_j, of_plans);
+  result.power_floor_energy_j = floor_j;
   result.events = timeline.events;
   result.slowest_stands_for_others = program.slowest_stands_for_others;
-  result.power = power_figures(job, plans, program, timeline);
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
 }
+
+void Simulation::add_power_figures() { result.power = power_figures(job, plans, program, timeline); }
 
 IterationResult mean_result(const Simulation& simulation, std::size_t count,
                             const std::function<Timeline(std::size_t)>& timeline_of) {
@@ -317,6 +332,28 @@ Simulation lowered(Job job, const LoweringOptions& options) {
 void set_timeline(Simulation& simulation, Timeline timeline) {
   simulation.timeline = std::move(timeline);
   simulation.account(memory_of_blocks(simulation.job, simulation.blocks));
+  simulation.add_power_figures();
+}
+
+bool has_result(Job job, const IterationResult& expected) {
+  Simulation simulation(std::move(job));
+  const std::vector<BlockMemory> memory = memory_of_blocks(simulation.job, simulation.blocks);
+  const auto is_expected = [&] {
+    simulation.result.events = expected.events;
+    return simulation.result == expected;
+  };
+  if (is_long_iteration(simulation.job)) {
+    simulation.run({}, Executor::automatic, memory);
+    return is_expected();
+  }
+  simulation.program = simulation.lowered_as({});
+  simulation.timeline = simulation.times_of(simulation.program);
+  if (to_seconds(simulation.timeline.makespan) != expected.iteration_time_s) return false;
+  simulation.account(memory);
+  simulation.result.power = expected.power;
+  if (!is_expected()) return false;
+  simulation.add_power_figures();
+  return is_expected();
 }
 
 }  // namespace mirfak

@@ -60,6 +60,7 @@ struct IterationResult {
   std::size_t fullest_plan = 0;       // index into `stages` of the fullest stage and class of replicas
   bool fits = false;                  // true if it fits on every stage
   double energy_j = 0;                // energy of all GPUs
+  double power_floor_energy_j = 0;    // part of it that GPUs burn to keep cluster.power_floor
   double average_power_w = 0;         // power of all GPUs
   std::optional<PowerFigures> power;  // nothing: the iteration was executed in part, or is a mean of several
   // Figures of the machine (GPUs, hosts, network), of the facility around it, and emissions from making and running it.
@@ -100,9 +101,12 @@ struct Simulation {
   friend Simulation simulate(Job job, const LoweringOptions& options, Executor executor);
   friend Simulation lowered(Job job, const LoweringOptions& options);
   friend void set_timeline(Simulation& simulation, Timeline timeline);
+  friend bool has_result(Job job, const IterationResult& expected);
   friend class Evaluator;
   explicit Simulation(Job of);
+  // Fills in the result, without the figures of power over time.
   void account(std::span<const BlockMemory> of_blocks);
+  void add_power_figures();
   // Fills in all that follows from job, blocks and plans. `of_blocks`: the result of memory_of_blocks() for the blocks.
   void run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks);
 };
@@ -118,6 +122,10 @@ Simulation simulate(Job job, const LoweringOptions& options = {}, Executor execu
 Simulation lowered(Job job, const LoweringOptions& options);
 // Sets the timeline of a simulation, and the result that follows from it.
 void set_timeline(Simulation& simulation, Timeline timeline);
+
+// True if an iteration of the job, simulated by simulate(job), has this result; it is simulated as far as that tells.
+// Events are not compared. Errors as of simulate().
+bool has_result(Job job, const IterationResult& expected);
 
 // Returns the mean result of `count` iterations: timeline_of(i) is the timeline of one of them, for
 // `simulation.program` and beginning at 0.

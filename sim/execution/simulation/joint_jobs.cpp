@@ -167,6 +167,11 @@ Simulation JointSimulation::run_of(std::size_t job) const {
 }
 
 JointSimulation simulate_together(std::span<const JobAmong> jobs, int iterations, const LoweringOptions& options) {
+  if (std::any_of(jobs.begin(), jobs.end(),
+                  [](const JobAmong& job) { return job.job.cluster.facility().power_floor.has_value(); })) {
+    fail_infeasible({}, "cluster.power_floor: what GPUs burn to keep it is not known of jobs that wait for each other",
+                    "leave it out, or simulate each job alone");
+  }
   return JointRun(jobs, iterations, options).run();
 }
 

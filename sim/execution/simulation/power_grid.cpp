@@ -42,17 +42,31 @@ void PowerGrid::add_energy(std::vector<double>& means_w, Picoseconds start, Pico
   means_w[interval_of(start)] += joules / interval_s_;
 }
 
+void PowerGrid::add_slope(std::vector<double>& means_w, const PowerSlope& slope) const {
+  const double start_s = to_seconds(slope.start);
+  const double end_s = to_seconds(slope.end);
+  if (end_s <= start_s) return;
+  const double rise = (slope.last_w - slope.first_w) / (end_s - start_s);
+  const std::size_t last = interval_of(slope.end);
+  for (std::size_t i = interval_of(slope.start); i <= last; ++i) {
+    const double from = std::max(start_s, static_cast<double>(i) * interval_s_);
+    const double to = i == last ? end_s : std::min(end_s, static_cast<double>(i + 1) * interval_s_);
+    means_w[i] += (slope.first_w + rise * ((from + to) / 2 - start_s)) * (to - from) / interval_s_;
+  }
+}
+
 namespace {
 
 using Marks = std::vector<std::uint8_t>;  // by interval: 1 if it is marked
 
 // Returns `asked_w` with no power above the limit in the intervals that are `capped`; what is left there is drawn in
-// the next intervals that have room. The second round begins with the power that the first one leaves over its end.
+// the next intervals that have room. The second round begins with the power that the first one leaves over its end, and
+// ends where none is left: from there on it would repeat the first.
 std::vector<double> drawn_under(const std::vector<double>& asked_w, double limit_w, const Marks& capped) {
   std::vector<double> out(asked_w.size());
   double waiting = 0;
   for (int round = 0; round == 0 || (round == 1 && waiting > 0); ++round) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t i = 0; i < out.size() && (round == 0 || waiting > 0); ++i) {
       const double most = capped[i] != 0 ? limit_w : std::max(limit_w, asked_w[i]);
       out[i] = std::min(asked_w[i] + waiting, most);
       waiting += asked_w[i] - out[i];

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "program/program.hpp"
+#include "simulation/power_floor.hpp"
 
 #include <cstddef>
 #include <vector>
@@ -26,6 +26,8 @@ class PowerGrid {
   void add(std::vector<double>& means_w, Picoseconds start, Picoseconds end, double watts) const;
   // Adds an energy that is spread evenly from `start` to `end`, or lies in the interval of `start` if both are equal.
   void add_energy(std::vector<double>& means_w, Picoseconds start, Picoseconds end, double joules) const;
+  // Adds a power that changes evenly.
+  void add_slope(std::vector<double>& means_w, const PowerSlope& slope) const;
 
  private:
   std::size_t interval_of(Picoseconds time) const;

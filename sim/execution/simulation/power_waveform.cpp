@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "program/replica_kinds.hpp"
 #include "simulation/long_iteration.hpp"
+#include "simulation/power_floor.hpp"
 #include "simulation/power_grid.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -57,12 +59,12 @@ class TasksOfRanks {
   std::vector<TaskId> tasks_;
 };
 
-bool draws_power(const Program& program, TaskId task) { return program.class_of(task).energy_j != 0; }
-
-bool draws_power_or_keeps_busy(const Program& program, TaskId task) {
+// Choices of tasks. They are no functions, so that the loops over tasks have them inline.
+constexpr auto draws_power = [](const Program& program, TaskId task) { return program.class_of(task).energy_j != 0; };
+constexpr auto draws_power_or_keeps_busy = [](const Program& program, TaskId task) {
   return draws_power(program, task) || program.streams[program.stream[task]].kind == StreamKind::compute ||
          program.class_of(task).kind == TaskKind::collective;
-}
+};
 
 // Power of one GPU by parts, and the share of time in which it waits while a collective is under way.
 struct GpuPower {
@@ -172,6 +174,26 @@ const NodeHardware& hardware_of(const PowerInputs& in, const GpuClass& gpu) {
   return in.plans[in.program.ranks[gpu.ranks.front()].plan].costs.hardware->hardware;
 }
 
+// Returns the power of a GPU without work.
+double waiting_w(const NodeHardware& hardware, const GpuClass& gpu) {
+  return hardware.gpu.blocked_w.value * static_cast<double>(gpu.ranks.size()) / hardware.spec.ranks_per_gpu;
+}
+
+// Returns what a GPU draws above its work to keep the cluster's floor. `tasks`: with all that draw power.
+std::vector<PowerSlope> floor_of(const PowerInputs& in, const TasksOfRanks& tasks, const GpuClass& gpu) {
+  const std::optional<PowerFloor>& floor = in.job.cluster.facility().power_floor;
+  if (!floor) return {};
+  const NodeHardware& hardware = hardware_of(in, gpu);
+  std::vector<WorkEnergy> work;
+  for (const std::uint32_t rank : gpu.ranks) {
+    for (const TaskId task : tasks.of(rank)) {
+      const WorkEnergy of{in.timeline.start[task], in.timeline.end[task], in.program.class_of(task).energy_j};
+      if (of.start < of.end) work.push_back(of);
+    }
+  }
+  return power_above_work(*floor, hardware.gpu.limit_w(), waiting_w(hardware, gpu), work, in.timeline.makespan);
+}
+
 double time_constant_of(const NodeSpec& node) {
   return node.supply_time_constant_s ? node.supply_time_constant_s->value : 0;
 }
@@ -197,6 +219,7 @@ GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRan
   for (const std::uint32_t rank : gpu.ranks) {
     add_rank(in, grid, tasks.of(rank), hardware.gpu.blocked_w.value / hardware.spec.ranks_per_gpu, out);
   }
+  for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(out[PowerPart::floor], slope);
   // Power that is drawn later than its work is that of passes.
   const Series asked = sum_of(out.parts);
   Series held = asked;
@@ -218,13 +241,13 @@ Series all_gpus(const PowerInputs& in, const PowerGrid& grid) {
   Series out(grid.intervals());
   for (const GpuClass& gpu : gpu_classes(in)) {
     const NodeHardware& hardware = hardware_of(in, gpu);
-    const double ranks = static_cast<double>(gpu.ranks.size()) / hardware.spec.ranks_per_gpu;
-    Series watts(grid.intervals(), hardware.gpu.blocked_w.value * ranks);
+    Series watts(grid.intervals(), waiting_w(hardware, gpu));
     for (const std::uint32_t rank : gpu.ranks) {
       for (const TaskId task : tasks.of(rank)) {
         grid.add_energy(watts, in.timeline.start[task], in.timeline.end[task], in.program.class_of(task).energy_j);
       }
     }
+    for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(watts, slope);
     hold(hardware.gpu, grid, watts);
     smooth(watts, grid.interval_s(), time_constant_of(hardware.spec));
     add_times(out, watts, gpu.count);
@@ -336,7 +359,7 @@ void add_units(const Cluster& cluster, const KnownSeries& series, const SeriesOf
     host_w[place.node] = cluster.group_of(gpus.rank[gpu]).hardware.spec.host_power_w.value;
     nodes_of_rack[place.domain].insert(place.node);
   }
-  std::size_t numbers = (kPowerParts + 4) * grid.intervals();
+  std::size_t numbers = (out.shown_parts() + 4) * grid.intervals();
   out.gpus = each.units(series.all(), grid, numbers, [](int) { return 0.0; });
   out.nodes = nodes.units(series.all(), grid, numbers, [&](int node) { return host_w.at(node); });
   const bool has_racks =
@@ -378,7 +401,7 @@ Series filled_in(const Series& gpus_w, const Series& collectives_w, const Series
 }  // namespace
 
 std::string_view name_of(PowerPart part) {
-  constexpr std::string_view names[] = {"passes", "optimizer", "collectives", "waiting"};
+  constexpr std::string_view names[] = {"passes", "optimizer", "collectives", "waiting", "floor"};
   static_assert(std::size(names) == kPowerParts);
   return names[static_cast<std::size_t>(part)];
 }
@@ -390,6 +413,7 @@ PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bo
   PowerWaveform out;
   out.iteration_s = grid.iteration_s();
   out.interval_s = grid.interval_s();
+  out.has_floor = cluster.facility().power_floor.has_value();
   out.parts_w.fill(Series(grid.intervals()));
   out.gpus_in_collectives.resize(grid.intervals());
   KnownSeries series;
@@ -453,6 +477,20 @@ PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, con
                            const Timeline& timeline) {
   const PowerGrid grid(timeline.makespan, kPowerFigureInterval_s);
   return figures_of_power(all_gpus({job, plans, program, timeline}, grid), grid.interval_s());
+}
+
+std::vector<double> floor_energy_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                                          const Timeline& timeline) {
+  if (!job.cluster.facility().power_floor) return {};
+  const PowerInputs in{job, plans, program, timeline};
+  const TasksOfRanks tasks(program, draws_power);
+  std::vector<double> out(plans.size());
+  for (const GpuClass& gpu : gpu_classes(in)) {
+    double joules = 0;
+    for (const PowerSlope& slope : floor_of(in, tasks, gpu)) joules += slope.joules();
+    out[program.ranks[gpu.ranks.front()].plan] += joules * gpu.count;
+  }
+  return out;
 }
 
 PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s) {

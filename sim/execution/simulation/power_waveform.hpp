@@ -18,9 +18,10 @@ enum class PowerPart : std::uint8_t {
   passes,       // forward and backward passes, with the collectives inside them that are no tasks of their own
   optimizer,    // optimizer steps
   collectives,  // waiting while a collective of the GPU is under way, and what collectives themselves draw
-  waiting       // any other waiting
+  waiting,      // any other waiting
+  floor         // burnt to keep cluster.power_floor
 };
-inline constexpr std::size_t kPowerParts = 4;
+inline constexpr std::size_t kPowerParts = 5;
 std::string_view name_of(PowerPart part);
 
 // GPUs, nodes or racks that draw the same power at all times.
@@ -41,6 +42,7 @@ struct PowerWaveform {
   double interval_s = 0;
   std::vector<double> gpus_w;                            // all GPUs together
   std::array<std::vector<double>, kPowerParts> parts_w;  // by PowerPart; they sum to gpus_w
+  bool has_floor = false;                                // the cluster keeps a floor
   std::vector<double> hosts_w;                           // all nodes without their GPUs
   double network_w = 0;                                  // switches and cables (cluster.network_power_w)
   std::vector<double> machine_w;                         // GPUs, hosts and network
@@ -51,6 +53,8 @@ struct PowerWaveform {
   std::vector<std::string> notes;
 
   std::size_t intervals() const { return gpus_w.size(); }
+  // Number of parts that are shown, the first ones: without a floor, none is burnt for it.
+  std::size_t shown_parts() const { return has_floor ? kPowerParts : kPowerParts - 1; }
 };
 
 // Shortest mean that a power controller is taken to hold to its limit: the sensor of the A100 and the H100 sees a
@@ -78,6 +82,9 @@ PowerProfile power_profile(const Simulation& simulation);
 // Returns the figures of a program's power. `timeline`: of the program.
 PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,
                            const Timeline& timeline);
+// Returns the energy that the GPUs of each plan burn to keep cluster.power_floor; empty: there is no floor.
+std::vector<double> floor_energy_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                                          const Timeline& timeline);
 // Returns the figures of means of the power of all GPUs, over intervals of this length.
 PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s);
 

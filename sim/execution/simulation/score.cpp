@@ -40,10 +40,11 @@ MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
   return memory_room(account_memory(job, blocks, plans, of_blocks), limit);
 }
 
-// Scores an iteration with so many microbatches that it is not executed whole.
-std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& blocks,
-                                         const std::function<bool(const IterationScore&)>& hopeless,
-                                         std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
+// Scores an iteration by its simulation: one with so many microbatches that it is not executed whole, or one whose GPUs
+// keep a floor of power, which follows from times.
+std::optional<IterationScore> score_simulated(const Job& job, const ShardedBlocks& blocks,
+                                              const std::function<bool(const IterationScore&)>& hopeless,
+                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   const Simulation simulation = simulate(job);
   IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
                      room_of(job, blocks, simulation.plans, of_blocks, limit)};
@@ -56,7 +57,8 @@ std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& bl
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
-  if (is_long_iteration(job)) return score_long(job, blocks, hopeless, of_blocks, limit);
+  if (is_long_iteration(job) || job.cluster.facility().power_floor)
+    return score_simulated(job, blocks, hopeless, of_blocks, limit);
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
   alone.passes_alone = true;

@@ -5,17 +5,20 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "cli/power_options.hpp"
 #include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "report/train_report.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/stated_notes.hpp"
+#include "trace/training_power_file.hpp"
 #include "trace/training_trace.hpp"
 #include "training/prediction.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace mirfak {
 
@@ -31,6 +34,7 @@ struct TrainOptions {
   int samples = 0;
   std::uint64_t seed = 0;
   std::string trace;
+  PowerOptions power;
   std::string report;
   std::string data;
 };
@@ -49,6 +53,7 @@ CommandSyntax syntax_for(TrainOptions& options) {
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
   add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "seed of the random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
+  options.power.add_to(syntax, "1s", "1h", "1min");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page: when it ends, what is lost, what interrupts it");
   options.import.add_to(syntax);
@@ -65,6 +70,7 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   if (options.samples < 1 || options.samples > kMostTrainingRuns) {
     fail_input({}, "--samples: expected 1 to 10000000 runs", "leave it out for 1000");
   }
+  const double power_resolution_s = options.power.checked_resolution_s();
   const ScenarioSources sources(data_folders(options.data));
   const Scenario scenario =
       parse_scenario(scenario_document(options.files, options.import, options.overrides, sources), sources);
@@ -75,16 +81,24 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   const TrainReport report{scenario, prediction, std::move(notes)};
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
+  std::optional<TrainingPower> power;
+  if (options.power.given()) {
+    power = power_of_run(prediction.course, prediction.median_run, power_resolution_s);
+    power->notes = notes_on_idle_hosts(scenario.job.cluster);
+    write_training_power(options.power.file, scenario, *power);
+  }
   if (!options.report.empty()) {
     write_text_file(options.report, page_of(training_page_data(report, surroundings.seconds_so_far())));
   }
   CommandOutput output;
   if (format != OutputFormat::text) {
-    const nlohmann::ordered_json json = train_json(report, surroundings.seconds_so_far());
+    nlohmann::ordered_json json = train_json(report, surroundings.seconds_so_far());
+    if (power && format == OutputFormat::json) json["power"] = training_power_json(*power);
     output.text = format == OutputFormat::csv ? csv_of_json(json) : printed_json(json);
   } else {
     const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;
     output.text = train_text(report, width);
+    if (power) output.text += training_power_text(*power);
   }
   complain_of_memory(scenario.job, prediction.iteration, output);
   complain_of_assertions(asserted, output);

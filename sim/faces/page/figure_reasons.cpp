@@ -144,6 +144,11 @@ class FigureReasons {
             {kMemorySection});
     add_power_sources(energy, simulation_.job.cluster);
     add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()), {kMemorySection});
+    if (simulation_.job.cluster.facility().power_floor) {
+      add("power_floor_energy_j",
+          fmt::format("energy above the work's, {} of {}", format_joules(result_.power_floor_energy_j),
+                      format_joules(result_.energy_j)));
+    }
     if (!result_.power) return;
     add("power_peak_w", fmt::format("the highest mean over {}", format_seconds(kPowerFigureInterval_s)));
     add("power_swing_w", fmt::format("{} - {}", format_watts(result_.power->peak_w),

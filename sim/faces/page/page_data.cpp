@@ -87,7 +87,7 @@ Json power_view(const Simulation& simulation) {
               {"swing_w", simulation.result.power->swing_w},
               {"swing_without_collectives_w", report.profile.swing_without_collectives_w},
               {"machine", multiples_of(unit_w, of.machine_w)}};
-  for (std::size_t part = 0; part < kPowerParts; ++part) {
+  for (std::size_t part = 0; part < of.shown_parts(); ++part) {
     out["parts"][std::string(name_of(static_cast<PowerPart>(part)))] = multiples_of(unit_w, of.parts_w[part]);
   }
   out["strongest"] = summary.at("strongest_lines");

@@ -159,13 +159,13 @@ class TrainingReasons {
     } else {
       put("cost_usd", job_.cluster.missing_prices());
     }
-    const double gpus_j = estimate_.energy_j - costs.around_w * estimate_.finish_mean_s.value;
     add("energy_j",
-        fmt::format("{} - {} x {} = {}", format_joules(estimate_.energy_j), format_watts(costs.around_w), mean(),
-                    format_joules(gpus_j)),
+        fmt::format("{} of the machine - {} of hosts and network = {}", format_joules(estimate_.energy_j),
+                    format_joules(estimate_.around_j), format_joules(estimate_.energy_j - estimate_.around_j)),
         {"Memory, power and price"});
     add("machine_energy_j",
-        fmt::format("idle {}, hosts and network {} of it", format_watts(costs.idle_w), format_watts(costs.around_w)));
+        fmt::format("idle {}, hosts and network {} of it ({} while it trains)", format_watts(costs.idle_w),
+                    format_watts(costs.around_idle_w), format_watts(costs.around_working_w)));
     add("facility_energy_j",
         fmt::format("{} x {:g} + {} x {} = {}", format_joules(estimate_.energy_j), costs.pue,
                     format_watts(costs.cooling_w), mean(), format_joules(estimate_.facility_energy_j)));

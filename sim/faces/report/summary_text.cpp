@@ -132,6 +132,11 @@ std::string iteration_table(const Simulation& simulation) {
   table.add({label_of("energy_j"), format_joules(r.energy_j),
              fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                          format_watts(r.average_power_w / r.gpus))});
+  if (simulation.job.cluster.facility().power_floor) {
+    table.add({label_of("power_floor_energy_j"), format_joules(r.power_floor_energy_j),
+               fmt::format("{} of the energy, burnt to keep cluster.power_floor; no work takes longer",
+                           format_percent(r.power_floor_energy_j / r.energy_j))});
+  }
   if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)
     table.add({label_of("cost_usd_per_iteration"), format_usd(r.cost_usd),

@@ -86,6 +86,12 @@ std::string advice(const TrainingPrediction& prediction) {
   return out;
 }
 
+std::string around_text(const RunningCosts& costs) {
+  const std::string working = "hosts and network " + format_watts(costs.around_working_w);
+  if (costs.around_idle_w == costs.around_working_w) return working;
+  return fmt::format("{}, {} without work", working, format_watts(costs.around_idle_w));
+}
+
 std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
   const TrainingEstimate& estimate = prediction.estimate;
   const RunningCosts& costs = prediction.course.costs;
@@ -94,10 +100,8 @@ std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
   table.add({"cost", costs.usd_per_node_s > 0 ? format_usd(estimate.cost_usd) : "unknown",
              costs.usd_per_node_s > 0 ? fmt::format("{} GPU hours", format_count(prediction.gpu_hours))
                                       : job.cluster.missing_prices()});
-  const double gpus_j = estimate.energy_j - costs.around_w * estimate.finish_mean_s.value;
-  table.add({"energy of GPUs", format_watt_hours(gpus_j), ""});
-  table.add({"... of the machine", format_watt_hours(estimate.energy_j),
-             fmt::format("hosts and network {}", format_watts(costs.around_w))});
+  table.add({"energy of GPUs", format_watt_hours(estimate.energy_j - estimate.around_j), ""});
+  table.add({"... of the machine", format_watt_hours(estimate.energy_j), around_text(costs)});
   table.add(
       {"... of the facility", format_watt_hours(estimate.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
   table.add({"... by nameplate power", format_watt_hours(prediction.nameplate_energy_j),

@@ -130,6 +130,11 @@ CapturedScenario read_captured_scenario(const Document& document, const CaptureS
                        {},
                        {}};
   check_factors(section, out.cluster, *out.capture);
+  if (out.cluster.facility().power_floor) {
+    fail_input(section.value().find("power_floor")->where,
+               "cluster.power_floor: a floor of power is of a job, as captures have no power over time",
+               "leave it out");
+  }
   out.completed = completed_capture(*out.capture);
   add_sections(out.completed, completed_cluster(out.cluster));
   if (asserted) out.completed.fields.push_back({"assert", asserted->value()});

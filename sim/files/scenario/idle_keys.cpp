@@ -113,11 +113,6 @@ Value without(const Value& root, const StatedKey& key) {
   return copy;
 }
 
-bool same(IterationResult a, IterationResult b) {
-  a.events = b.events = 0;
-  return a == b;
-}
-
 // True if the scenario's key states its default, given that the resolved scenario is the same without the key. A field
 // of the strategy that has no meaning next to the others is not even written out, and does not count as a default.
 bool states_default(const Scenario& scenario, const std::string& key) {
@@ -130,7 +125,7 @@ ActsWithout acts_on(const Scenario& scenario, const ScenarioSources& sources, co
   return [&](const Document& without, const std::string& key) {
     const Scenario other = parse_scenario(without, sources);
     if (other.resolved == scenario.resolved) return states_default(scenario, key);
-    return !same(simulate(other.job).result, result);
+    return !has_result(other.job, result);
   };
 }
 

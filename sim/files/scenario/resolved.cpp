@@ -52,6 +52,10 @@ Value node_value(const NodeGroup& group, bool one_price) {
   if (!spec.topology) add("ports", scalar_value(spec.ports));
   if (spec.topology) add("topology", quoted_value(spec.topology.file));
   if (spec.topology && spec.topology.own_scale_up) add("scale_up", quoted_value(spec.scale_up));
+  if (spec.cooling != Cooling::as_built) {
+    add("cooling", word_value(cooling_names()[static_cast<std::size_t>(spec.cooling)]));
+  }
+  if (spec.feed != Feed::as_built) add("feed", word_value(feed_names()[static_cast<std::size_t>(spec.feed)]));
   if (spec.clock_hz > 0) add("clock_mhz", scalar_value(megahertz_of(spec.clock_hz)));
   // If a cap of the cluster lowers the limit, this is the lowered limit.
   if (group.hardware.gpu.power_limit_w > 0) add("gpu_power_limit_w", scalar_value(group.hardware.gpu.power_limit_w));
@@ -65,6 +69,14 @@ void add_fields(Value& out, Value mapping) {
 
 void add_facility(Value& out, const Facility& facility) {
   const auto add = [&](const char* key, Value value) { out.fields.push_back({key, std::move(value)}); };
+  if (facility.power_floor) {
+    const PowerFloor& floor = *facility.power_floor;
+    Value stated = mapping_value();
+    if (floor.share > 0) stated.fields.push_back({"share", scalar_value(floor.share)});
+    if (floor.ramp_down_w_per_s > 0)
+      stated.fields.push_back({"ramp_down_w_per_s", scalar_value(floor.ramp_down_w_per_s)});
+    add("power_floor", std::move(stated));
+  }
   if (facility.network_power_w > 0) add("network_power_w", scalar_value(facility.network_power_w));
   if (facility.cooling_power_w > 0) add("cooling_power_w", scalar_value(facility.cooling_power_w));
   if (facility.asked) add("pue", scalar_value(facility.pue));

@@ -3,11 +3,11 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "trace/hdf5_file.hpp"
+#include "trace/power_columns.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,20 +21,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kPowerSchemaVersion = 1;
 
-// One series of a file. `count`: number of units alike, of which the series is one; 0: the series is of the whole.
-struct PowerColumn {
-  std::string name;
-  int first = -1;
-  int count = 0;
-  std::vector<double> watts;
-};
-
 std::vector<PowerColumn> columns_of(const PowerWaveform& of) {
   std::vector<PowerColumn> out = {{"machine_w", -1, 0, of.machine_w},
                                   {"gpus_w", -1, 0, of.gpus_w},
                                   {"hosts_w", -1, 0, of.hosts_w},
                                   {"network_w", -1, 0, std::vector<double>(of.intervals(), of.network_w)}};
-  for (std::size_t part = 0; part < kPowerParts; ++part) {
+  for (std::size_t part = 0; part < of.shown_parts(); ++part) {
     out.push_back({fmt::format("{}_w", name_of(static_cast<PowerPart>(part))), -1, 0, of.parts_w[part]});
   }
   const auto add = [&](const char* kind, const std::vector<PowerUnit>& units) {
@@ -48,21 +40,6 @@ std::vector<PowerColumn> columns_of(const PowerWaveform& of) {
   return out;
 }
 
-double time_of(const PowerWaveform& of, std::size_t interval) { return static_cast<double>(interval) * of.interval_s; }
-
-std::string csv_of(const PowerWaveform& of) {
-  const std::vector<PowerColumn> columns = columns_of(of);
-  std::string out = "time_s";
-  for (const PowerColumn& column : columns) out += "," + column.name;
-  out += '\n';
-  for (std::size_t i = 0; i < of.intervals(); ++i) {
-    fmt::format_to(std::back_inserter(out), "{}", time_of(of, i));
-    for (const PowerColumn& column : columns) fmt::format_to(std::back_inserter(out), ",{}", column.watts[i]);
-    out += '\n';
-  }
-  return out;
-}
-
 std::string json_of(const PowerReport& report) {
   Json out = power_json(report);
   Json frequencies = Json::array();
@@ -72,20 +49,8 @@ std::string json_of(const PowerReport& report) {
     amplitudes.push_back(line.amplitude_w);
   }
   out["spectrum"] = {{"frequency_hz", std::move(frequencies)}, {"amplitude_w", std::move(amplitudes)}};
-  Json& series = out["series"] = Json::array();
-  for (PowerColumn& column : columns_of(report.waveform)) {
-    Json& entry = series.emplace_back(Json{{"name", column.name}});
-    if (column.count > 0) entry.update({{"first", column.first}, {"count", column.count}});
-    entry["watts"] = std::move(column.watts);
-  }
+  out["series"] = json_of_columns(columns_of(report.waveform));
   return out.dump() + "\n";
-}
-
-template <typename Values, typename Value>
-void write_numbers(Hdf5File& file, const std::string& name, const Values& values, const Value& value) {
-  Hdf5Column<double> column(file, name);
-  for (const auto& each : values) column.append(value(each));
-  column.finish();
 }
 
 void write_hdf5(const std::filesystem::path& path, const Scenario& scenario, const PowerReport& report) {
@@ -97,15 +62,7 @@ void write_hdf5(const std::filesystem::path& path, const Scenario& scenario, con
   file.write_attribute("/", "interval_s", of.interval_s);
   write_origin(file);
   file.write("/scenario", scenario.resolved);
-  file.add_group("/series");
-  Hdf5Column<double> times(file, "/series/time_s");
-  for (std::size_t i = 0; i < of.intervals(); ++i) times.append(time_of(of, i));
-  times.finish();
-  for (const PowerColumn& column : columns_of(of)) {
-    const std::string name = "/series/" + column.name;
-    write_numbers(file, name, column.watts, [](double watts) { return watts; });
-    if (column.count > 0) file.write_attribute(name, "count", static_cast<std::int64_t>(column.count));
-  }
+  write_columns(file, columns_of(of), of.interval_s);
   if (!report.profile.lines.empty()) {
     file.add_group("/spectrum");
     const auto& lines = report.profile.lines;
@@ -130,7 +87,7 @@ PowerFormat power_format_of(const std::filesystem::path& path) {
 void write_power(const std::filesystem::path& path, const Scenario& scenario, const PowerReport& report) {
   switch (power_format_of(path)) {
     case PowerFormat::csv:
-      return write_text_file(path, csv_of(report.waveform));
+      return write_text_file(path, csv_of_columns(columns_of(report.waveform), report.waveform.interval_s));
     case PowerFormat::json:
       return write_text_file(path, json_of(report));
     case PowerFormat::hdf5: {

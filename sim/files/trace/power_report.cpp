@@ -124,7 +124,7 @@ nlohmann::ordered_json power_json(const PowerReport& report) {
   out["all_gpus"] = series_json(of.gpus_w, of.interval_s);
   out["machine"] = series_json(of.machine_w, of.interval_s);
   Json& parts = out["parts"] = Json::object();
-  for (std::size_t part = 0; part < kPowerParts; ++part) {
+  for (std::size_t part = 0; part < of.shown_parts(); ++part) {
     parts[fmt::format("{}_w", name_of(static_cast<PowerPart>(part)))] = mean_of(of.parts_w[part]);
   }
   out["swing_without_collectives_w"] = report.profile.swing_without_collectives_w;

@@ -32,6 +32,10 @@ class ClockedJob {
       fail_infeasible({}, "cluster.nodes: ranks that share a GPU have one clock, which no plan can set for each",
                       "leave ranks_per_gpu out");
     }
+    if (job.cluster.facility().power_floor) {
+      fail_infeasible({}, "cluster.power_floor: lower clocks save nothing that a floor burns, and plans know no floor",
+                      "leave it out");
+    }
     if (!job.cluster.perturbations().empty()) {
       fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks of a stage that are equally fast",
                       "leave it out");

@@ -45,17 +45,31 @@ double idle_w(const Cluster& cluster) {
   return watts;
 }
 
-// Returns the power of waiting GPUs, hosts and network; spares are like the nodes of the first type.
-double waiting_w(const Cluster& cluster, int spares) {
+// Power of the machine by its parts. Spares wait, and are like the nodes of the first type.
+struct MachinePower {
+  double idle_gpus_w = 0;
+  double spare_gpus_w = 0;
+  double around_idle_w = 0;     // hosts, network and hosts of spares, while nodes have no work
+  double around_working_w = 0;  // the same while they work
+
+  double waiting_w() const { return idle_gpus_w + spare_gpus_w + around_idle_w; }
+  double training_w(double gpus_w) const { return gpus_w + spare_gpus_w + around_working_w; }
+};
+
+MachinePower power_of(const Cluster& cluster, int spares) {
   const NodeGroup& first = cluster.groups().front();
   const NodeSpec& spec = first.hardware.spec;
-  const double spare_w = first.hardware.gpu.idle_w.value * spec.gpus / spec.ranks_per_gpu + spec.host_power_w.value;
-  return idle_w(cluster) + cluster.host_power_w() + cluster.facility().network_power_w + spares * spare_w;
+  MachinePower out;
+  out.idle_gpus_w = idle_w(cluster);
+  out.spare_gpus_w = spares * first.hardware.gpu.idle_w.value * spec.gpus / spec.ranks_per_gpu;
+  const double always_w = cluster.facility().network_power_w + spares * spec.idle_host_w();
+  out.around_idle_w = cluster.idle_host_power_w() + always_w;
+  out.around_working_w = cluster.host_power_w() + always_w;
+  return out;
 }
 
-WorkPhase phase_of(const Job& job, const IterationResult& result, std::int64_t iterations, double waiting) {
-  const double gpus_w = result.energy_j / result.iteration_time_s;
-  return {iterations, result.iteration_time_s, gpus_w + waiting - idle_w(job.cluster)};
+WorkPhase phase_of(const IterationResult& result, std::int64_t iterations, const MachinePower& power) {
+  return {iterations, result.iteration_time_s, power.training_w(result.energy_j / result.iteration_time_s)};
 }
 
 double write_seconds(const Job& job, const CheckpointPlan& plan) {
@@ -127,14 +141,13 @@ int nodes_of_replica(const Job& job) {
   return std::max(1, static_cast<int>(std::ceil(static_cast<double>(job.cluster.nodes()) / job.strategy.data)));
 }
 
-RunningCosts costs_of(const Job& job, const IterationResult& full, double waiting, int spares) {
+RunningCosts costs_of(const Job& job, const IterationResult& full, const MachinePower& power) {
   const Facility& facility = job.cluster.facility();
   RunningCosts costs;
   costs.usd_per_node_s = full.priced ? full.cost_usd / full.iteration_time_s / job.cluster.nodes() : 0;
-  costs.idle_w = waiting;
-  const NodeGroup& first = job.cluster.groups().front();
-  costs.around_w =
-      job.cluster.host_power_w() + facility.network_power_w + spares * first.hardware.spec.host_power_w.value;
+  costs.idle_w = power.waiting_w();
+  costs.around_idle_w = power.around_idle_w;
+  costs.around_working_w = power.around_working_w;
   costs.pue = facility.pue;
   costs.cooling_w = facility.cooling_power_w;
   costs.carbon = facility.carbon;
@@ -205,13 +218,13 @@ double nameplate_energy_j(const Job& job, const Operations& operations, double g
 }
 
 TrainingCourse training_course(const Job& job, const Operations& operations, std::span<const IterationResult> phases) {
-  const double waiting = waiting_w(job.cluster, operations.spares);
+  const MachinePower power = power_of(job.cluster, operations.spares);
   std::vector<WorkPhase> work;
   for (std::size_t step = 0; step < operations.ramp.size(); ++step) {
-    work.push_back(phase_of(job, phases[step], operations.ramp[step].iterations, waiting));
+    work.push_back(phase_of(phases[step], operations.ramp[step].iterations, power));
   }
   const IterationResult& full = phases.back();
-  work.push_back(phase_of(job, full, full_iterations(job, operations, full), waiting));
+  work.push_back(phase_of(full, full_iterations(job, operations, full), power));
   TrainingCourse course{WorkCalendar(work, {CheckpointTier{}}, {})};
   course.failures = operations.failures;
   course.detection_s = operations.detection_s;
@@ -220,7 +233,7 @@ TrainingCourse training_course(const Job& job, const Operations& operations, std
   course.spares = operations.spares;
   course.nodes_per_replica = operations.shrinks ? nodes_of_replica(job) : 0;
   course.maintenance = operations.maintenance;
-  course.costs = costs_of(job, full, waiting, operations.spares);
+  course.costs = costs_of(job, full, power);
   add_checkpoints(job, operations, course);
   if (course.failures.rate_per_s() > 0) check_hope(course, operations);
   return course;

@@ -21,6 +21,7 @@ void add(TrainingEstimate& sum, const RunResult& run) {
   for (std::size_t part = 0; part < kTimeParts; ++part) sum.parts[part] += run.parts[part];
   sum.cost_usd += run.cost_usd;
   sum.energy_j += run.energy_j;
+  sum.around_j += run.around_j;
   sum.facility_energy_j += run.facility_energy_j;
   sum.co2_kg += run.co2_kg;
   sum.restarts += static_cast<double>(run.restarts);
@@ -33,7 +34,8 @@ void add(TrainingEstimate& sum, const RunResult& run) {
 
 void divide(TrainingEstimate& sum, double by) {
   for (double& part : sum.parts) part /= by;
-  for (double* figure : {&sum.cost_usd, &sum.energy_j, &sum.facility_energy_j, &sum.co2_kg, &sum.restarts}) {
+  for (double* figure :
+       {&sum.cost_usd, &sum.energy_j, &sum.around_j, &sum.facility_energy_j, &sum.co2_kg, &sum.restarts}) {
     *figure /= by;
   }
   for (double& count : sum.interruptions) count /= by;

@@ -33,7 +33,8 @@ struct TrainingEstimate {
   TimeParts parts{};                       // mean times
   double goodput = 0;                      // share of training in all parts
   double cost_usd = 0;                     // mean, like the figures below
-  double energy_j = 0;
+  double energy_j = 0;                     // of the machine
+  double around_j = 0;                     // part of energy_j: hosts and network
   double facility_energy_j = 0;
   double co2_kg = 0;
   double restarts = 0;

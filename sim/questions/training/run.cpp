@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace mirfak {
 
@@ -54,10 +55,11 @@ class Run {
   double& part(TimePart of) { return result_.parts[static_cast<std::size_t>(of)]; }
   const FailureCause& cause() const { return course_.failures.causes[static_cast<std::size_t>(cause_)]; }
 
-  // Lets `seconds` pass, in which the machine uses `joules`.
-  void pass(double seconds, double joules) {
+  // Lets `seconds` pass, in which the machine uses `joules`. `working_s`: seconds of them in which it trains.
+  void pass(double seconds, double joules, double working_s) {
     if (seconds <= 0) return;
     const RunningCosts& costs = course_.costs;
+    result_.around_j += working_s * costs.around_working_w + (seconds - working_s) * costs.around_idle_w;
     const double facility = costs.pue * joules + costs.cooling_w * seconds;
     const double end = now_ + seconds;
     const double grams = costs.carbon.grams_per_watt(end) - costs.carbon.grams_per_watt(now_);
@@ -68,16 +70,19 @@ class Run {
     now_ = end;
   }
 
-  void note(double start, TimePart of) {
+  void note(double start, TimePart of) { note(start, of, position_, 1); }
+  void note(double start, TimePart of, std::int64_t first_iteration, double slowdown) {
     if (spans_ == nullptr || now_ <= start) return;
-    spans_->push_back({start, now_, of, cause_, position_});
+    spans_->push_back(
+        {start, now_, of, cause_, position_, first_iteration, slowdown, result_.energy_j - noted_energy_j_});
+    noted_energy_j_ = result_.energy_j;
   }
 
   void spend(TimePart of, double seconds) {
     const double start = now_;
     part(of) += seconds;
     if (cause_ >= 0 && of != TimePart::saving) result_.causes[static_cast<std::size_t>(cause_)].lost_s += seconds;
-    pass(seconds, seconds * course_.costs.idle_w);
+    pass(seconds, seconds * course_.costs.idle_w, 0);
     note(start, of);
   }
 
@@ -169,10 +174,10 @@ class Run {
     part(TimePart::slowed) += longer;
     part(TimePart::saving) += saving;
     part(TimePart::evaluation) += evaluation;
-    position_ = iteration;
+    const std::int64_t first = std::exchange(position_, iteration);
     pass(work + longer + saving + evaluation,
-         energy + (longer + saving) * course_.costs.idle_w + evaluation * power_w());
-    note(start, TimePart::training);
+         energy + (longer + saving) * course_.costs.idle_w + evaluation * power_w(), work + evaluation);
+    note(start, TimePart::training, first, slowdown);
   }
   double power_w() const { return calendar_.phase_at(std::min(position_, calendar_.iterations() - 1)).power_w; }
 
@@ -189,7 +194,7 @@ class Run {
     double lost = seconds - calendar_.elapsed(from, newest, slowdown);
     keep(newest, slowdown);
     const double begun = now_;
-    pass(lost, lost * power_w());
+    pass(lost, lost * power_w(), lost);
     strike();
     note(begun, TimePart::rework);
     if (cause().notice_s > 0 && cause().notice_s >= save_s()) lost -= saved_on_notice(from, seconds, lost, slowdown);
@@ -338,6 +343,7 @@ class Run {
   std::vector<RunSpan>* spans_;
   RunResult result_;
   double now_ = 0;
+  double noted_energy_j_ = 0;  // energy of the spans so far
   std::int64_t position_ = 0;  // iterations that are finished and not lost
   double failure_s_ = kNever;  // time of the next failure
   double maintained_s_ = kNever;

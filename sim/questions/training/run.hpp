@@ -38,9 +38,11 @@ struct Maintenance {
 // Prices and power while a training lasts.
 struct RunningCosts {
   double usd_per_node_s = 0;
-  double idle_w = 0;    // machine while it does not train; spares, hosts and network are in this and in phases
-  double around_w = 0;  // part of idle_w that is not of GPUs: hosts and network, always
-  double pue = 1;       // facility's energy over the machine's
+  double idle_w = 0;  // machine while it does not train; spares, hosts and network are in this and in phases
+  // Parts that are not of GPUs, hosts and network: of idle_w, and of the power of phases.
+  double around_idle_w = 0;
+  double around_working_w = 0;
+  double pue = 1;  // facility's energy over the machine's
   double cooling_w = 0;
   CarbonIntensity carbon;
 };
@@ -67,6 +69,9 @@ struct RunSpan {
   TimePart part = TimePart::training;  // training: with the saves and evaluations in it
   int cause = -1;                      // failure that ended it, or that it follows from
   std::int64_t iteration = 0;          // iterations finished, and not lost, at its end
+  std::int64_t first_iteration = 0;    // the same at its start
+  double slowdown = 1;                 // how many times as long iterations take, on the replicas that are complete
+  double energy_j = 0;                 // energy of the machine
 };
 
 struct CauseCount {
@@ -79,6 +84,7 @@ struct RunResult {
   double finish_s = 0;  // the sum of the parts
   double cost_usd = 0;
   double energy_j = 0;           // energy of the machine
+  double around_j = 0;           // part of it that is of hosts and network
   double facility_energy_j = 0;  // energy of the machine and the facility around it
   double co2_kg = 0;             // emissions for the facility's energy
   std::int64_t restarts = 0;

@@ -95,7 +95,7 @@ void add_consumption(Figures& out) {
                [](const TrainingInputs& in) { return in.prediction.course.costs.usd_per_node_s > 0; });
   out.add("energy_j", "energy", "Energy of the GPUs, training, waiting or idle.", [](const TrainingInputs& in) {
     const TrainingEstimate& of = in.prediction.estimate;
-    return of.energy_j - in.prediction.course.costs.around_w * of.finish_mean_s.value;
+    return of.energy_j - of.around_j;
   });
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts (of spares too) and network.",
           estimate(&TrainingEstimate::energy_j));
@@ -185,8 +185,9 @@ std::vector<FigureValue> training_values_at(TrainingPrediction prediction, const
     if (is_lost(part)) estimate.parts[part] *= lost_factor;
   }
   estimate.goodput /= factor;
-  for (double* const amount : {&estimate.cost_usd, &estimate.energy_j, &estimate.facility_energy_j, &estimate.co2_kg,
-                               &prediction.gpu_hours, &prediction.nameplate_energy_j, &prediction.embodied_co2_kg}) {
+  for (double* const amount :
+       {&estimate.cost_usd, &estimate.energy_j, &estimate.around_j, &estimate.facility_energy_j, &estimate.co2_kg,
+        &prediction.gpu_hours, &prediction.nameplate_energy_j, &prediction.embodied_co2_kg}) {
     *amount *= factor;
   }
   return training_values(prediction, facility);

@@ -2,7 +2,7 @@
 
 // Height of the drawing, in which 0 W lies at the bottom.
 const powerHeight = 230;
-const powerKinds = {passes: "forward", optimizer: "optimizer", collectives: "collective", waiting: "waiting"};
+const powerKinds = {passes: "forward", optimizer: "optimizer", collectives: "collective", waiting: "waiting", floor: "host"};
 
 // `power`: {interval_s, unit_w, machine, parts: {name: numbers}, lines: [{frequency_hz, amplitude_w}], strongest,
 // swing_w, swing_without_collectives_w, notes}; machine and parts are multiples of unit_w, an entry for each interval.
