@@ -16,7 +16,7 @@ Job without_perturbations(Job job) {
   Perturbations alike;
   if (!job.cluster.perturbations().draws_experts()) alike.experts = job.cluster.perturbations().experts;
   std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), std::move(alike));
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), std::move(alike), job.cluster.facility());
   return job;
 }
 
