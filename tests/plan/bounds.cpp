@@ -4,6 +4,7 @@
 #include "small_spaces.hpp"
 
 #include "base/error.hpp"
+#include "plan/cluster_bound.hpp"
 #include "plan/replica_bound.hpp"
 #include "strategy/rules.hpp"
 #include "strategy/stage_rules.hpp"
@@ -172,6 +173,26 @@ void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, 
   gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(settled), score->energy_j);
 }
 
+// The least seconds of a layer on each stage of a job whose blocks are the only ones of the space; empty: not known.
+std::vector<double> layer_seconds_of(const Job& job, StrategySpace space, SharedBlocks& shared) {
+  const Strategy& strategy = job.strategy;
+  space.others = strategy;
+  space.tensor = {strategy.tensor};
+  space.context = {strategy.context};
+  space.expert = {strategy.expert};
+  space.expert_tensor = {strategy.expert_tensor};
+  space.micro_batch = {strategy.micro_batch};
+  space.sequence_parallel = {strategy.sequence_parallel};
+  space.overlap_tensor = {strategy.overlap_tensor};
+  space.recompute = {strategy.recompute};
+  space.zero = {strategy.zero};
+  const StateChoices states = state_choices(space, job.framework);
+  ClusterBound bound(job, space, states, {}, shared, {});
+  NodeCounts counts;
+  for (const NodeGroup& group : job.cluster.groups()) counts.push_back(group.count);
+  return bound.layer_seconds(counts, strategy, 0, 0, false);
+}
+
 void check_branch(const PricedBranch& branch, Dice& dice, AllGaps& gaps) {
   std::vector<PipelineChoice> pipelines;
   branch.visit_pipelines([](Picoseconds) { return true; },
@@ -223,6 +244,40 @@ Job random_shaped_job(Dice& dice) {
   return job;
 }
 
+// On two types of nodes, with as many replicas as fill them.
+Job random_mixed_job(Dice& dice) {
+  Job job = random_job(dice);
+  const Cluster first = small_cluster(dice.among({"dgx-a100-80g", "hgx-h100"}), dice.among({1, 2, 3}));
+  const Cluster second = small_cluster(dice.among({"jean-zay-v100-32g", "hgx-h200"}), dice.among({1, 2, 4}));
+  job.cluster = Cluster({first.groups().front(), second.groups().front()}, first.fabric());
+  job.strategy.pipeline = dice.among({2, 3, 4, 6});
+  job.strategy.data = job.cluster.gpus() / (job.strategy.team() * job.strategy.pipeline);
+  return job;
+}
+
+// Returns the number of strategies of a branch whose stages took no less than `seconds` for each layer.
+int check_layers(const PricedBranch& branch, const std::vector<double>& seconds, Dice& dice) {
+  std::vector<PipelineChoice> pipelines;
+  branch.visit_pipelines([](Picoseconds) { return true; },
+                         [&](const PipelineChoice& choice, std::size_t) { pipelines.push_back(choice); });
+  constexpr int each = 8;
+  int checked = 0;
+  for (int i = 0; i < each && !pipelines.empty(); ++i) {
+    const PipelineChoice& pipeline = dice.among(pipelines);
+    Job job = branch.job();
+    pipeline.apply_to(job.strategy, branch.layout().classes);
+    StateChoice{job.strategy.zero}.apply_to(job.strategy);
+    if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) continue;
+    const auto score = branch.score(job, [](const IterationScore&) { return false; });
+    REQUIRE(score);
+    for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+      CHECK(pipeline.layers_of_stage(stage) * seconds[static_cast<std::size_t>(stage)] <= to_seconds(score->time));
+    }
+    ++checked;
+  }
+  return checked;
+}
+
 void tell(const AllGaps& gaps) {
   MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
                           << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
@@ -247,4 +302,22 @@ TEST_CASE("bounds of strategies whose stages have shapes of their own are below 
   CHECK(gaps.time.count >= 500);
   CHECK(gaps.time.sum <= 0.25 * gaps.time.count);
   CHECK(gaps.energy.sum <= 0.2 * gaps.energy.count);
+}
+
+TEST_CASE("no stage on two types runs its layers in less time than sites are left out by") {
+  Dice dice(20261129);
+  int checked = 0;
+  for (int i = 0; i < 900; ++i) {
+    CAPTURE(i);
+    const Job job = random_mixed_job(dice);
+    const StrategySpace space = pipelines_of(job, dice);
+    if (!space.loops()) continue;
+    SharedBlocks shared(space.demanding_schedule());
+    const auto branch = branch_of(job, space, shared);
+    if (!branch) continue;
+    const std::vector<double> seconds = layer_seconds_of(job, space, shared);
+    if (!seconds.empty()) checked += check_layers(*branch, seconds, dice);
+  }
+  MESSAGE(checked << " strategies on two types");
+  CHECK(checked >= 400);
 }

@@ -11,13 +11,55 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
+
+// Returns true if the ranks of a stage are consecutive and the next stage's follow: types then fill one stage after the
+// other.
+bool stages_follow(Job job, const Strategy& others) {
+  job.strategy = others;
+  job.strategy.stages.clear();
+  job.strategy.pipeline = 2;
+  job.strategy.data = 2;
+  return job.rank_of(1, 0, 0) == job.strategy.data * job.strategy.team();
+}
+
+// Returns the types in one of their orders, numbered as in_every_order() numbers them.
+std::vector<TeamsOfType> in_order(std::vector<TeamsOfType> types, std::uint32_t order) {
+  std::vector<std::size_t> places(types.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  for (; order > 0; --order) std::next_permutation(places.begin(), places.end());
+  std::vector<TeamsOfType> out;
+  for (const std::size_t place : places) out.push_back(types[place]);
+  return out;
+}
+
+// Returns the rate of the teams of each stage, in passes of the whole model per second, if types fill one stage after
+// the other.
+std::vector<double> stage_rates(std::span<const TeamsOfType> types, const Strategy& layout) {
+  std::vector<double> out(static_cast<std::size_t>(layout.pipeline));
+  std::size_t stage = 0;
+  double room = layout.data;  // teams that the stage still takes
+  for (const TeamsOfType& type : types) {
+    for (double left = type.teams; left > 0 && stage < out.size();) {
+      const double here = std::min(left, room);
+      out[stage] += here / type.seconds;
+      left -= here;
+      room -= here;
+      if (room > 0) continue;
+      room = layout.data;
+      ++stage;
+    }
+  }
+  return out;
+}
 
 // Returns the smallest job of one stage with these blocks; nothing if there is none.
 std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
@@ -44,7 +86,8 @@ ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const Sta
       states_(states),
       limit_(limit),
       plain_(space.plain()),
-      loops_(space.loops()) {}
+      loops_(space.loops()),
+      stages_follow_(stages_follow(job, space.others)) {}
 
 void ClusterBound::PerSequence::lower_to(const PerSequence& other) {
   seconds = std::min(seconds, other.seconds);
@@ -70,7 +113,7 @@ ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& c
   const bool alike = plain_ && choice.expert == 1 && (within_nodes || team % node.gpus == 0);
   const double seconds = alike ? to_seconds(terms->device.back()) : terms->kernels_s;
   const double share = static_cast<double>(team) / choice.micro_batch;
-  return {{seconds * share, terms->energy_j * share}, choice, layers};
+  return {{seconds * share, terms->energy_j * share}, choice, layers, terms->of_each > 0};
 }
 
 // Returns the bounds of each type that is used.
@@ -273,6 +316,26 @@ ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy
   const Strategy& blocks = types.front()->in.at(sizes_of(layout))[choice].choice;
   out.seconds = std::max(out.seconds, least_seconds(teams_of(counts, types, layout, choice), shape_of(layout, blocks)));
   return out;
+}
+
+std::vector<double> ClusterBound::layer_seconds(const NodeCounts& counts, const Strategy& layout, std::size_t choice,
+                                                std::uint32_t order, bool spread) {
+  if (!loops_ || !stages_follow_ || !layout.stages.empty()) return {};
+  const Types& types = of_types(counts);
+  const OfBlocks& blocks = types.front()->in.at(sizes_of(layout))[choice];
+  std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
+  if (teams.empty() || !blocks.alike) return {};
+  std::vector<double> rates;
+  if (spread) {
+    double all = 0;
+    for (const TeamsOfType& of : teams) all += of.teams / of.seconds;
+    rates.assign(static_cast<std::size_t>(layout.pipeline), all / layout.pipeline);
+  } else {
+    rates = stage_rates(in_order(std::move(teams), order), layout);
+  }
+  const double passes = static_cast<double>(job_.training.global_batch) / blocks.choice.micro_batch;
+  for (double& rate : rates) rate = passes / rate / static_cast<double>(job_.model.layers) * kRounding;
+  return rates;
 }
 
 // Returns the better of the layouts, which differ in how experts are divided.

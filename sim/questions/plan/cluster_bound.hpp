@@ -12,6 +12,7 @@
 #include "program/memory_limit.hpp"
 #include "strategy/block_fields.hpp"
 
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
@@ -52,6 +53,14 @@ class ClusterBound {
   Least least(const NodeCounts& counts, const Strategy& layout);
   // Bounds a layout with one choice of blocks: the `choice`-th of block_choices().
   Least least(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
+  // Returns the least seconds that a layer takes on each stage for all microbatches, with the types of nodes in one of
+  // their orders (in_every_order) or all of them on every stage (spread_over_stages). Stage s with the teams of rates
+  // r(i), in microbatches of the whole model per second, runs n(s) of L layers: team i runs m(i) <= T r(i) L / n(s) of
+  // the M microbatches in an iteration of T, so n(s) M / L <= T times the sum of r(i). Empty: not known, since stages
+  // have shapes of their own, layers differ, stages hold several parts of the model, or ranks are numbered otherwise
+  // than stage by stage.
+  std::vector<double> layer_seconds(const NodeCounts& counts, const Strategy& layout, std::size_t choice,
+                                    std::uint32_t order, bool spread);
   // Returns false if no strategy with these blocks can fit in memory.
   bool may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
 
@@ -69,6 +78,7 @@ class ClusterBound {
     PerSequence rate;
     Strategy choice;
     std::shared_ptr<LayerBound> layers = nullptr;  // null: the blocks do not run
+    bool alike = false;                            // all layers take equally long
   };
   struct OfType {
     PerSequence any;
@@ -123,8 +133,9 @@ class ClusterBound {
   EnergyAsked energy_;
   const StateChoices& states_;
   MemoryLimit limit_;
-  bool plain_;  // no communication of a pass overlaps with another pass
-  bool loops_;  // plain passes in a loop of stages: layouts are bounded by their stages too
+  bool plain_;          // no communication of a pass overlaps with another pass
+  bool loops_;          // plain passes in a loop of stages: layouts are bounded by their stages too
+  bool stages_follow_;  // ranks are numbered stage by stage
   std::mutex mutex_;
   std::map<std::pair<StageHardware, BlockHardware>, OfType> of_type_;
   std::map<std::vector<bool>, Types> of_types_;                      // by the types that are used

@@ -1,5 +1,6 @@
 #include "plan/listed_branch.hpp"
 
+#include "plan/largest.hpp"
 #include "plan/layout_bound.hpp"
 
 #include <algorithm>
@@ -15,17 +16,6 @@ Picoseconds shortest_layer(const LayerBound::Terms& terms) {
   Picoseconds out = std::numeric_limits<Picoseconds>::max();
   for (std::size_t i = 1; i < terms.device.size(); ++i) out = std::min(out, terms.device[i] - terms.device[i - 1]);
   return out;
-}
-
-// Returns the largest number up to `most` that `accepts` accepts, or 0; it accepts all numbers up to that number.
-template <typename Accepts>
-int largest(int most, const Accepts& accepts) {
-  int accepted = 0;
-  while (accepted < most) {
-    const int middle = (accepted + most + 1) / 2;
-    accepts(middle) ? accepted = middle : most = middle - 1;
-  }
-  return accepted;
 }
 
 }  // namespace

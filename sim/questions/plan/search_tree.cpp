@@ -5,6 +5,7 @@
 #include "plan/search_tree.hpp"
 
 #include "base/parallel.hpp"
+#include "plan/largest.hpp"
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/replica_bound.hpp"
@@ -223,12 +224,33 @@ void SearchTree::add_blocks(const SearchNode& node, NodeOutcome& out) {
   }
 }
 
+// Returns false if the stages of a site cannot hold all layers of the model, whole layers each, in any time that may
+// matter. Most sites of several types are left out so, before anything is made for them.
+bool SearchTree::may_hold_layers(const SearchNode& node, const LayoutSite& site) {
+  const ClusterChoices::Choice& nodes = choice_of(node);
+  if (!lazy() || types_of(nodes.counts) == 1) return true;
+  const std::vector<double> seconds =
+      bounds_[nodes.span].layer_seconds(nodes.counts, node.layout().layout(), node.choice, site.order, site.spread);
+  const auto layers = static_cast<int>(job_.model.layers);
+  std::map<double, int> known;
+  std::int64_t held = 0;
+  for (const double each : seconds) {
+    const auto [most, is_new] = known.try_emplace(each);
+    if (is_new) {
+      most->second = largest(layers, [&](int some) { return !standing_.excludes(nodes.rates.least(each * some, 0)); });
+    }
+    held += most->second;
+  }
+  return seconds.empty() || held >= job_.model.layers;
+}
+
 // Adds the branches on nodes in every order.
 void SearchTree::add_branches(const SearchNode& node, NodeOutcome& out) {
   const ClusterBound& bound = bounds_[choice_of(node).span];
   LayoutSites& layout = node.layout();
   for (LayoutSite& site : layout.sites()) {
     const TimeSpent time(out.counts, enumerated);
+    if (!may_hold_layers(node, site)) continue;
     const Strategy placed = site.placed(layout.blocks()[node.choice]);
     const bool allowed = rules_.allows_branch(placed, *site.cluster);
     const auto costs = allowed ? layout.costs(site, placed, recent_costs_) : nullptr;

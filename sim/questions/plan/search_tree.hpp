@@ -53,6 +53,7 @@ class SearchTree {
   void simulate(const SearchNode& node, NodeOutcome& out);
 
   void list(SearchNode node, Branch branch, NodeOutcome& out);
+  bool may_hold_layers(const SearchNode& node, const LayoutSite& site);
   ListedBranch::May may_be_below(const SearchNode& node, double working_j) const;
   void add_strategies(const SearchNode& node, NodeOutcome& out);
   void raise(const SearchNode& node, const PlaceTerms& terms, const std::vector<std::vector<ChunkPlan>>& chunks,
