@@ -2,6 +2,9 @@
 
 #include "program/data_parallel.hpp"
 
+#include <bit>
+#include <cstdint>
+
 namespace mirfak {
 
 ExpertExchange exchange_of(const Job& job) {
@@ -41,6 +44,20 @@ BlockKernels block_kernels(const Job& job) {
     kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
   }
   return kernels;
+}
+
+RowChunks loss_chunks(const Job& job) {
+  RowChunks out;
+  out.gradient_bytes = job.framework.kernels.chunk_gradient_bytes;
+  const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
+  const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
+  if (job.training.loss_chunks > 0) {
+    out.size = divided(rows, job.training.loss_chunks);
+  } else if (job.framework.kernels.chunks_loss_by_width) {
+    const std::int64_t wider = divided(job.model.vocab, job.model.hidden);
+    out.size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divided(rows, wider))));
+  }
+  return out;
 }
 
 }  // namespace mirfak
