@@ -113,11 +113,10 @@ struct Tensor {
 // and the loss, so that the logits of all tokens never exist at once.
 struct RowChunks {
   AxisLabels rows;            // the axes that are divided, which count the rows together
-  std::int64_t count = 0;     // chunks, of equally many rows; 0: none, or as many as `size` says
-  std::int64_t size = 0;      // rows of a chunk, the last of which may have fewer
+  std::int64_t size = 0;      // rows of a chunk, the last of which may have fewer; 0: there are no chunks
   double gradient_bytes = 0;  // moved per element of a weight's gradient to add that of a chunk to those before
 
-  explicit operator bool() const { return count > 0 || size > 0; }
+  explicit operator bool() const { return size > 0; }
 };
 
 enum class OperatorKind : std::uint8_t {

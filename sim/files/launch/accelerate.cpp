@@ -106,6 +106,7 @@ void add_wrapping(LaunchOptions& out, const Job& job, Wrapping wrapping) {
     out.value("fsdp_config.fsdp_version", 2);
     out.value("fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
     out.value("fsdp_config.fsdp_reshard_after_forward", s.zero == 3);
+    if (s.offload_parameters) out.value("fsdp_config.fsdp_offload_params", true);
     add_mesh(out, s);
   }
   if (wrapping != Wrapping::deepspeed) return;

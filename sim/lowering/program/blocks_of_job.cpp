@@ -22,7 +22,6 @@
 #include "sharding/row_chunks.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -369,22 +368,6 @@ class BodyWriter {
 }  // namespace
 
 namespace {
-
-// Returns the chunks of head and loss. By width, a chunk has the rows whose logits are as many as the activations of
-// all rows, rounded up to a power of two (Liger: ops/fused_linear_cross_entropy.py).
-RowChunks loss_chunks(const Job& job) {
-  RowChunks out;
-  out.gradient_bytes = job.framework.kernels.chunk_gradient_bytes;
-  const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
-  const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
-  if (job.training.loss_chunks > 0) {
-    out.size = divided(rows, job.training.loss_chunks);
-  } else if (job.framework.kernels.chunks_loss_by_width) {
-    const std::int64_t wider = divided(job.model.vocab, job.model.hidden);
-    out.size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divided(rows, wider))));
-  }
-  return out;
-}
 
 // Shards the blocks of one job.
 class BlockSharder {

@@ -4,6 +4,8 @@
 #include "program/data_parallel.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +76,20 @@ std::shared_ptr<const KernelSurroundings> kernel_surroundings(const Job& job, co
   around.context_ranks = ranks;
   around.gathers_keys = ranks > 1 && job.strategy.context_communication == ContextCommunication::all_gather;
   return std::make_shared<const KernelSurroundings>(std::move(around));
+}
+
+RowChunks loss_chunks(const Job& job) {
+  RowChunks out;
+  out.gradient_bytes = job.framework.kernels.chunk_gradient_bytes;
+  const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
+  const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
+  if (job.training.loss_chunks > 0) {
+    out.size = divided(rows, job.training.loss_chunks);
+  } else if (job.framework.kernels.chunks_loss_by_width) {
+    const std::int64_t wider = divided(job.model.vocab, job.model.hidden);
+    out.size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divided(rows, wider))));
+  }
+  return out;
 }
 
 }  // namespace mirfak
