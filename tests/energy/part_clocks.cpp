@@ -79,7 +79,8 @@ Job job_of(const std::string& strategy) {
   const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   const std::string text =
       "model: gpt3-2.7b\ncluster: {nodes: [{type: dgx-a100-80g, count: 2}]}\n"
-      "training: {precision: bf16, global_batch: 16, sequence_length: 2048, framework: kareus}\nstrategy: {" +
+      "training: {precision: bf16, global_batch: 16, sequence_length: 2048, "
+      "framework: {like: kareus, kernels: {like: megatron-core}}}\nstrategy: {" +
       strategy + "}\n";
   return parse_scenario(Document::from_text(text, "none/parts.yaml"), folders).job;
 }

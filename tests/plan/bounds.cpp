@@ -200,7 +200,8 @@ void check_branch(const PricedBranch& branch, Dice& dice, AllGaps& gaps) {
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const int zero = branch.job().strategy.zero;
-    const bool offloads = zero > 0 && branch.job().framework.offload.max_zero >= zero;
+    const OffloadHabits& offload = branch.job().framework.offload;
+    const bool offloads = zero > 0 && offload.max_zero >= zero && !offload.together;
     const StateChoice state = {zero, dice.one_in(2), dice.one_in(2), offloads ? dice.among({0.0, 0.5, 1.0}) : 0};
     check_strategy(branch, dice.among(pipelines), state, gaps);
   }

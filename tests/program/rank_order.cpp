@@ -68,9 +68,9 @@ TEST_CASE("each rank has one place, and the neighbours of its run follow from it
         for (int member = 0; member < s.team(); ++member) {
           const int rank = job.rank_of(stage, data, member);
           ranks.insert(rank);
-          // Two replicas of two context ranks are a run of four.
-          CHECK(job.first_neighbour(rank, 4) == job.rank_of(stage, data / 2 * 2, member % s.tensor));
-          CHECK(job.first_neighbour(rank, 1) == rank);
+          // Two replicas of two context ranks are a run of four; tensor ranks have the place of their first one.
+          CHECK(job.first_neighbour(rank, 4) == job.rank_of(stage, data / 2 * 2, 0));
+          CHECK(job.first_neighbour(rank, 1) == rank - member % s.tensor);
         }
       }
     }

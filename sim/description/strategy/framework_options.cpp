@@ -129,8 +129,8 @@ FrameworkOptionGroup kernels() {
                 at<group, &Habits::attention_copies>),
           words("fills_results",
                 "a kernel fills the results of these kernels before they are written, as PyTorch's deterministic "
-                "algorithms do with memory that `empty` allocates: `linear`, `normalization`, `attention`, "
-                "`rotary`, `copies`",
+                "algorithms do with memory that `empty` allocates: `linear` (layers, not the head), "
+                "`normalization`, `attention`, `rotary`, `copies`",
                 at<group, &Habits::fills_results>, filled_words),
           words("ordered_attention",
                 "generations of fused attention whose backward pass sums gradients of queries in a fixed order, "

@@ -2,6 +2,8 @@
 
 #include "cost/kernel_model.hpp"
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -36,10 +38,16 @@ void add_copies(const KernelSurroundings& around, const OperatorGraph& graph, co
   }
 }
 
-bool is_filled(const KernelSurroundings& around, const Operator& op) {
+// True for a head with its loss, whose products are the library's own, which fills nothing.
+bool is_head(const OperatorGraph& graph) {
+  return std::any_of(graph.operators.begin(), graph.operators.end(),
+                     [](const Operator& op) { return op.kind == OperatorKind::cross_entropy; });
+}
+
+bool is_filled(const KernelSurroundings& around, const OperatorGraph& graph, const Operator& op) {
   switch (op.kind) {
     case OperatorKind::einsum:
-      return around.fills_linear && op.linear;
+      return around.fills_linear && op.linear && !is_head(graph);
     case OperatorKind::normalization:
       return around.fills_normalization;
     case OperatorKind::attention:
@@ -59,7 +67,7 @@ SurroundingTraffic surrounding_traffic(const KernelSurroundings& around, const O
   SurroundingTraffic traffic;
   if (op.kind == OperatorKind::attention && !around.copies.empty()) add_copies(around, graph, step, traffic);
   if (around.fills_copies) traffic.filled += traffic.copies / 2;
-  if (is_filled(around, op)) {
+  if (is_filled(around, graph, op)) {
     for (const Operand& output : op.outputs) traffic.filled += bytes_of(graph, output, step);
   }
   return traffic;

@@ -58,7 +58,7 @@ int Job::first_neighbour(int rank, int neighbours) const {
   const int data = data_last ? before / strategy.pipeline : before % strategy.data;
   const int place = data * strategy.context + rank % team / strategy.tensor;
   const int first = place - place % neighbours;
-  return rank_of(stage, first / strategy.context, first % strategy.context * strategy.tensor + rank % strategy.tensor);
+  return rank_of(stage, first / strategy.context, first % strategy.context * strategy.tensor);
 }
 
 std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
