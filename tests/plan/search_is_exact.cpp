@@ -376,6 +376,23 @@ TEST_CASE("nodes to use under a power cap: a search finds what simulating each n
   }
 }
 
+TEST_CASE("two types with ranks numbered replica by replica: a search finds what simulating every strategy finds") {
+  SmallSpace of = two_node_types();
+  of.space.others.rank_order = of.job.strategy.rank_order = RankOrder::data_last;
+  const NodeGroup one = of.job.cluster.groups()[0];
+  const NodeGroup other = of.job.cluster.groups()[1];
+  std::vector<JudgedStrategy> all;
+  add_simulated(of, {one, other}, true, all);
+  add_simulated(of, {other, one}, false, all);
+  for (const SearchObjective objective : {SearchObjective::time, SearchObjective::cost, SearchObjective::energy}) {
+    CAPTURE(static_cast<int>(objective));
+    SearchSpec spec;
+    spec.space = of.space;
+    spec.objective = objective;
+    check_same(search(of.job, spec), best_of(all, spec));
+  }
+}
+
 TEST_CASE("a mix has blocks that run on all of it, whatever each type runs alone") {
   // V100 has no fused attention, so neither has a mix with it; the A100 alone has.
   SmallSpace of = two_node_types();
