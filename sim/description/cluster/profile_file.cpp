@@ -13,7 +13,7 @@ namespace mirfak {
 
 ProfileFile::ProfileFile(const std::filesystem::path& path) : ProfileFile(Document::from_file(path)) {}
 
-ProfileFile::ProfileFile(Document document)
+ProfileFile::ProfileFile(const Document& document)
     : ProfileFile(document, std::filesystem::path(document.name()).stem().string(), {}) {}
 
 ProfileFile::ProfileFile(Document document, std::string name, std::string path)

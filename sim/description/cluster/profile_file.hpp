@@ -18,7 +18,7 @@ namespace mirfak {
 class ProfileFile {
  public:
   explicit ProfileFile(const std::filesystem::path& path);
-  explicit ProfileFile(Document document);                             // named like its file
+  explicit ProfileFile(const Document& document);                      // named like its file
   ProfileFile(Document document, std::string name, std::string path);  // stated at `path` of a document
   ProfileFile(const ProfileFile&) = delete;
   ProfileFile& operator=(const ProfileFile&) = delete;
