@@ -225,7 +225,7 @@ TEST_CASE("gathered keys: what a rank gathers, and what both halves of its queri
   around.copies = {{{"flash-2"}, "all-gather", 1, {.gathered = 1, .kernels = 1}, {}}};
   CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered);
   around.copies.front().forward = {.seen = 1, .kernels = 1};
-  // Of four quarters rank 0 sees one and four, rank 1 two and three.
+  // Rank 0 sees the first and the last of four quarters, rank 1 the second and the third.
   CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered * 5 / 4);
   around.copies.front().forward = {.keys = 1, .kernels = 1};
   CHECK(surrounding_traffic(around, block.graph, step).copies == 2 * gathered / 2);

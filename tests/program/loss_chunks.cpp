@@ -71,7 +71,7 @@ TEST_CASE("n chunks: an n-th of the logits at a time") {
   const BlockMemory whole = head_memory(job_of(0));
   const BlockMemory eight = head_memory(job_of(8));
   const BlockMemory sixteen = head_memory(job_of(16));
-  // What is not logits is the same in all; so the differences are those of shares of the logits.
+  // All but the logits is the same in each, so the differences are those of shares of the logits.
   CHECK(whole.backward - eight.backward > 2 * logits * 7 / 8);
   CHECK((eight.backward - sixteen.backward) == doctest::Approx((whole.backward - eight.backward) / 14));
   CHECK((eight.forward - sixteen.forward) == doctest::Approx((whole.forward - eight.forward) / 14));

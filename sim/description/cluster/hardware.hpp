@@ -301,7 +301,7 @@ struct NodeSpec {
   std::optional<Figure> host_idle_power_w;  // the same while its GPUs have no work; absent: not known
   std::optional<Figure> fan_power_w;        // part of host_power_w that fans draw; absent: not known
   std::optional<Figure> supply_loss_w;      // part of host_power_w lost in its power supplies; absent: not known
-  // How a cluster cools and feeds its nodes. Without fans or power supplies of their own, host_power_w is without
+  // Cooling and feed that the cluster states. Without fans or power supplies of their own, host_power_w is without
   // their parts, too, and what the node draws without work is not known.
   Cooling cooling = Cooling::as_built;
   Feed feed = Feed::as_built;

@@ -11,7 +11,7 @@ struct CopyShares {
   double queries = 0;   // of the device's queries; results and their gradients are as large
   double keys = 0;      // of the device's keys and values together
   double gathered = 0;  // of the keys and values of all context ranks together
-  // Of those keys and values that the queries see where early tokens are paired with late ones: (2 cp + 1) / (2 cp) of
+  // Shares of the keys and values that queries see where early tokens are paired with late ones: (2 cp + 1) / (2 cp) of
   // the gathered ones, as each half of the queries takes its own range.
   double seen = 0;
   double later_queries = 0;  // of the queries, in each piece of a ring but the first
