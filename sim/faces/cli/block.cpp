@@ -21,12 +21,12 @@ namespace {
 namespace po = boost::program_options;
 
 // A setting such as "hidden=4096": a number, or the name or path of a block that the block takes.
-struct Setting {
+struct StatedSize {
   std::string name;
   std::string value;
 };
 
-Setting setting_of(const std::string& text) {
+StatedSize setting_of(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     fail_input({fmt::format("--set {}", text), 0, 0}, "expected size=number", "for example --set hidden=4096");
@@ -34,7 +34,7 @@ Setting setting_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-double number_of(const Setting& setting) {
+double stated_number(const StatedSize& setting) {
   const std::string at = fmt::format("--set {}={}", setting.name, setting.value);
   const Document document = Document::from_text(setting.value, at);
   return Node(document).as_number(0, 1e12);
@@ -45,7 +45,7 @@ block::Definitions given_blocks(block::Library& library, const block::Block& blo
                                 const std::vector<std::string>& settings) {
   block::Definitions out;
   for (const std::string& text : settings) {
-    const Setting setting = setting_of(text);
+    const StatedSize setting = setting_of(text);
     for (const block::Given& given : block.given) {
       if (given.block.empty() || given.name != setting.name) continue;
       out[given.name] = library.find(setting.value, {fmt::format("--set {}", text), 0, 0});
@@ -71,8 +71,8 @@ block::Sizes chosen_sizes(const block::Definition& definition, const block::Defi
     return !always && std::find(names.begin(), names.end(), entry.first) == names.end();
   });
   for (const std::string& text : settings) {
-    const Setting setting = setting_of(text);
-    if (!given.contains(setting.name)) sizes[setting.name] = number_of(setting);
+    const StatedSize setting = setting_of(text);
+    if (!given.contains(setting.name)) sizes[setting.name] = stated_number(setting);
   }
   return sizes;
 }
