@@ -17,8 +17,9 @@ void refuse_list(Config& config, const char* key, const char* why) {
   if (found && !config.is_null(key) && !found->as_items().empty()) found->fail(why, Config::unsupported);
 }
 
-ModelSpec read_qwen3_block(Config& config) {
-  ModelSpec model = read_llama_block(config, {.family = "qwen3", .states_head_dim = true});
+// states_head_dim: the class has a default for heads' width that does not follow from other sizes.
+ModelSpec read_qwen3_block(Config& config, bool states_head_dim) {
+  ModelSpec model = read_llama_block(config, {.family = "qwen3", .states_head_dim = states_head_dim});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   model.qk_norm = true;
   config.expect_flag("attention_bias", false, false, "expected a Qwen 3 model without attention biases");
@@ -50,10 +51,10 @@ ModelSpec read_mixtral(Config& config) {
   return model;
 }
 
-ModelSpec read_qwen3(Config& config) { return read_qwen3_block(config); }
+ModelSpec read_qwen3(Config& config) { return read_qwen3_block(config, true); }
 
 ModelSpec read_qwen3_moe(Config& config) {
-  ModelSpec model = read_qwen3_block(config);
+  ModelSpec model = read_qwen3_block(config, false);
   model.window.full_first = 0;  // the class with experts has the window in all layers
   model.mixture.experts = config.size({"num_experts", "num_local_experts"}, kMaxExperts);
   model.mixture.per_token = config.size({"num_experts_per_tok"}, kMaxExperts);
