@@ -42,7 +42,7 @@ class TrainerReader {
         tool_(tool),
         context_(context),
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
-        since_(text_under(own, "since")),
+        since_(own.find("since")),
         accelerate_(std::move(accelerate)) {
     if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
     if (const Value* defaults = own.find("defaults")) options_.replace_defaults(*defaults);
@@ -70,8 +70,10 @@ class TrainerReader {
     return name.empty() ? "the Trainer" : name;
   }
 
-  // Returns since when an option that no file states is on by default; "" for the Trainer's own defaults.
-  std::string since(const Option& option) const { return option.setting == nullptr ? since_ : ""; }
+  // Returns since when an option that no file states has this default; "" for the Trainer's own defaults.
+  std::string since(const Option& option) const {
+    return option.setting == nullptr && since_ != nullptr ? text_under(*since_, option.name) : "";
+  }
 
   // Returns the framework with these habits of a group, which replace those of its file.
   static Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value) {
@@ -94,13 +96,27 @@ class TrainerReader {
       options_.leave(liger, "kernels are the framework file's");
       return framework;
     }
-    for (const Value::Field& group : facts_.section("liger").fields) {
+    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
+    return with_habits(std::move(framework), "liger");
+  }
+
+  // Returns the framework with all habits of a section of the facts.
+  Value with_habits(Value framework, std::string_view section) {
+    for (const Value::Field& group : facts_.section(section).fields) {
       for (const Value::Field& habit : group.value.fields) {
         framework = with_habit(std::move(framework), group.key, habit.key, habit.value);
       }
     }
-    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
     return framework;
+  }
+
+  // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
+  Value with_loss(Value framework) {
+    const Option loss = options_.option("loss_type");
+    const std::vector<std::string>& known = options_.entry(loss.name).takes;
+    if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
+    options_.use(loss, "head and loss in tiles, as TRL v1.16 computes them");
+    return with_habits(std::move(framework), "tiled_loss");
   }
 
   void read_model() {
@@ -274,10 +290,10 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = with_liger(*facts_.section("frameworks").find(name));
+    Value framework = with_loss(with_liger(*facts_.section("frameworks").find(name)));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
-      options_.put(compile, "training.framework", std::move(framework));
+      options_.put(compile, "training.framework", std::move(framework), since(options_.option("loss_type")));
     } else if (const Value* kernels = facts_.section("attention").find(options_.word(attention))) {
       options_.put(attention, "training.framework", with_habit(std::move(framework), "fusion", "attention", *kernels));
     } else {
@@ -292,7 +308,7 @@ class TrainerReader {
   const ProgramFacts* tool_;
   const ImportContext& context_;
   OptionReader options_;
-  std::string since_;
+  const Value* since_;  // null: all defaults are the Trainer's
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
 };
