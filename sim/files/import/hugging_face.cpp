@@ -8,6 +8,7 @@
 #include "import/accelerate.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/json_file.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/tuning_tools.hpp"
@@ -58,6 +59,7 @@ class TrainerReader {
     read_sharding();
     read_batch();
     read_framework();
+    note_weights();
     if (tool_ != nullptr) tool_->judge_rest(options_.draft());
     if (tool_ == nullptr) options_.draft().allow_own_options();
     facts_.judge_rest(options_.draft());
@@ -268,9 +270,6 @@ class TrainerReader {
     const Option steps = options_.option("gradient_accumulation_steps");
     options_.read("per_device_train_batch_size");
     const std::int64_t sequences = options_.count("per_device_train_batch_size");
-    const std::int64_t parts = steps.setting == nullptr && accelerate_.accumulation
-                                   ? *accelerate_.accumulation
-                                   : options_.count("gradient_accumulation_steps");
     options_.use(steps, "microbatches of a GPU in a step");
     std::optional<std::int64_t> gpus = accelerate_.processes ? accelerate_.processes : context_.gpus;
     const std::int64_t model_ranks = accelerate_.model_ranks;
@@ -279,8 +278,26 @@ class TrainerReader {
                                        "the global batch is that of a GPU times the data ranks: give the nodes");
     }
     const std::int64_t ranks = *gpus / model_ranks;
+    const std::int64_t parts = parts_of_step(steps, sequences * ranks);
     options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
                  fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
+  }
+
+  // Returns the microbatches of a step, each of so many sequences over all ranks.
+  std::int64_t parts_of_step(const Option& steps, std::int64_t sequences) const {
+    if (steps.setting == nullptr && accelerate_.accumulation) return *accelerate_.accumulation;
+    const std::string least = tool_ == nullptr ? "" : tool_->section("least_batch").scalar;
+    if (steps.setting != nullptr || least.empty()) {
+      return options_.integer(steps, options_.entry("gradient_accumulation_steps"));
+    }
+    return (whole_number_of(least).value_or(1) + sequences - 1) / sequences;
+  }
+
+  // Tells that a tool keeps weights narrower than the framework file does.
+  void note_weights() {
+    const std::string narrow = tool_ == nullptr ? "" : tool_->section("narrow_weights").scalar;
+    if (narrow.empty() || sharding_ == HubSharding::deepspeed || options_.flag("use_peft")) return;
+    options_.draft().notes.push_back({options_.option("bf16").value.where, narrow});
   }
 
   void read_framework() {
@@ -398,7 +415,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
 }
 
 bool is_trainer_file(const ImportFile& file) {
-  if (is_llama_factory_file(file) || is_axolotl_file(file)) return false;
+  if (is_llama_factory_file(file) || is_axolotl_file(file) || is_swift_file(file)) return false;
   const std::optional<Value> root =
       mapping_mentioning(file, {"train_batch_size", "gradient_checkpointing", "output_dir"});
   if (!root) return false;
