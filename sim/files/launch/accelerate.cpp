@@ -158,6 +158,7 @@ LaunchOptions sft_options(const Job& job, const OptionList& list, const std::fil
   if (compiled) out.value("torch_compile", true);
   // Liger's kernels: RMS norms of one kernel without a compiler.
   if (!compiled && !job.framework.kernels.chained_rms_norm) out.value("use_liger_kernel", true);
+  out.value("loss_type", "nll");  // TRL's default, by which the options are read as TRL's
   return written_options(job, list, std::move(out));
 }
 
