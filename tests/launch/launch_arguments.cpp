@@ -327,7 +327,7 @@ TEST_CASE("torchtitan: uneven stages, context ranks and experts") {
                        {"parallelism.expert_parallel_comm_backend", "deepep"}});
 }
 
-// Its named configurations have 8 chunks, which a job without chunks does not mean.
+// torchtitan's named configurations have 8 chunks, which a job without chunks does not mean.
 TEST_CASE("torchtitan: chunks of the loss are always written") {
   const auto written = [](const char* chunks) {
     return emitted(job("llama3-8b", 1, "zero: 3", std::string(", framework: torchtitan, loss_chunks: ") + chunks),

@@ -221,7 +221,7 @@ class Walk {
     return held * bytes(logits) / tensor(logits).bytes_per_element;
   }
 
-  // What chunks of a loss add up is held in addition while backward goes through them.
+  // Bytes held beside the gradients that chunks of a loss add up, while backward goes through the chunks.
   double chunk_sums() const {
     double elements = 0;
     for (const BlockStep* step : steps_) {
