@@ -123,7 +123,7 @@ std::string drawn_deepspeed_job(std::mt19937& random) {
 // A framework of Hugging Face's, with the loss in tiles that TRL computes (`tiled_loss` of hugging-face.yaml), or
 // without.
 static std::string drawn_trl_framework(std::mt19937& random) {
-  const std::string name =
+  std::string name =
       drawn(random, {"huggingface", "huggingface-fsdp", "huggingface-deepspeed", "pytorch-fsdp-compiled"});
   if (random() % 3 == 0) return name;
   return fmt::format(
