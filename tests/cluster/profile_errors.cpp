@@ -32,6 +32,16 @@ TEST_CASE("an unknown name is answered with the nearest one") {
   CHECK(contains(failure_of([] { catalog().gpu("DGX spark whatever"); }), "expected one of "));
 }
 
+TEST_CASE("accelerators that are not simulated are refused with the reason") {
+  for (const char* name : {"tpu-v7", "TPU-v5p", "ct5p-hightpu-4t"}) {
+    CHECK(contains(failure_of([&] { catalog().node(name); }), "TPUs are not simulated"));
+  }
+  CHECK(contains(failure_of([] { catalog().node("trn2.48xlarge"); }), "Trainium is not simulated"));
+  CHECK(contains(failure_of([] { catalog().gpu("trainium3"); }), "Trainium is not simulated"));
+  const std::string failure = failure_of_section("nodes:\n  - {type: tpu-v7, count: 2}\n");
+  CHECK(contains(failure, "job.yaml:2:12: nodes[0].type: TPUs are not simulated"));
+}
+
 TEST_CASE("a name in other letters is the same name, on every file system") {
   CHECK(catalog().gpu("A100-80G").name == catalog().gpu("a100-80g").name);
   CHECK(contains(failure_of([] { catalog().gpu("A100-80GB"); }), "did you mean 'a100-80g'?"));

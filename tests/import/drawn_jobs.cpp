@@ -120,15 +120,27 @@ std::string drawn_deepspeed_job(std::mt19937& random) {
   return out;
 }
 
+// A framework of Hugging Face's, with the loss in tiles that TRL computes (`tiled_loss` of hugging-face.yaml), or
+// without.
+static std::string drawn_trl_framework(std::mt19937& random) {
+  std::string name =
+      drawn(random, {"huggingface", "huggingface-fsdp", "huggingface-deepspeed", "pytorch-fsdp-compiled"});
+  if (random() % 3 == 0) return name;
+  return fmt::format(
+      "{{like: {}, fusion: {{cross_entropy: true}}, kernels: {{chunked_loss: true, chunks_loss_by_width: false, "
+      "loss_chunk_rows: 4096, loss_chunk_classes: 32768, recomputes_chunks: true, chunk_gradient_bytes: 0, "
+      "chunk_weight_bytes: 6}}, recompute: {{loss_softmax: true}}, memory: {{loss_copy_bytes: 0, "
+      "loss_gradient_copy_bytes: 0, loss_overwrites_logits: true, chunk_sum_bytes: 4}}}}",
+      name);
+}
+
 // A drawn strategy on four nodes: not every draw can run, or be run by Accelerate.
 std::string drawn_accelerate_job(std::mt19937& random) {
   std::string out = fmt::format("model: {}\n", drawn(random, {"llama3-8b", "gpt2-1.5b", "llama2-7b"}));
   out += "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n";
-  out +=
-      fmt::format("training: {{global_batch: 256, sequence_length: 1024, framework: {}, precision: {}{}}}\n",
-                  drawn(random, {"huggingface", "huggingface-fsdp", "huggingface-deepspeed", "pytorch-fsdp-compiled"}),
-                  drawn(random, {"bf16", "bf16", "fp16", "fp32", "tf32"}),
-                  drawn(random, {"", "", ", optimizer: adam-8bit", ", optimizer: sgd"}));
+  out += fmt::format("training: {{global_batch: 256, sequence_length: 1024, framework: {}, precision: {}{}}}\n",
+                     drawn_trl_framework(random), drawn(random, {"bf16", "bf16", "fp16", "fp32", "tf32"}),
+                     drawn(random, {"", "", ", optimizer: adam-8bit", ", optimizer: sgd"}));
   const int tensor = drawn(random, {1, 1, 1, 2, 4});
   const int zero = drawn(random, {0, 1, 2, 3});
   out +=

@@ -189,6 +189,29 @@ TEST_CASE("Liger's kernels take the place of the framework file's, whatever shar
   }
 }
 
+// TRL's own loss, whatever other kernels are Liger's; the Trainer alone has none.
+TEST_CASE("TRL computes the loss in tiles of 4096 tokens and 32768 classes") {
+  const auto framework_of = [](const std::string& more) {
+    ImportFile file = kTrainer;
+    file.text += more;
+    const ImportDraft draft = read_as("trainer", {file}, 16);
+    CHECK(unknown_lines(draft) == 0);
+    return scenario_of(draft, "hgx-h100", 2).job.framework;
+  };
+  for (const char* more :
+       {"loss_type: nll\n", "loss_type: chunked_nll\n", "loss_type: nll\nuse_liger_kernel: true\n"}) {
+    CAPTURE(more);
+    const Framework framework = framework_of(more);
+    CHECK(framework.kernels.loss_chunk_rows == 4096);
+    CHECK(framework.kernels.loss_chunk_classes == 32768);
+    CHECK(framework.kernels.recomputes_chunks);
+    CHECK_FALSE(framework.kernels.chunks_loss_by_width);
+    CHECK(framework.recompute.loss_softmax);
+    CHECK(framework.memory.chunk_sum_bytes == 4);
+  }
+  CHECK(framework_of("").kernels.loss_chunk_rows == 0);
+}
+
 TEST_CASE("DoRA is an adapter with magnitudes") {
   ImportFile file = kTrainer;
   file.text += "use_peft: true\nlora_r: 8\nlora_target_modules: all-linear\nuse_dora: true\n";

@@ -39,7 +39,26 @@ TEST_CASE("torchtitan without TOML: a module, a configuration and options of sec
   CHECK(said(draft, "training.framework") == "torchtitan");
   CHECK(draft.machine.gpus() == 32);
   CHECK(draft.scenario().find("strategy")->find("micro_batch")->where.text() == "launch.txt:2:23");
-  CHECK(scenario_of(draft, "hgx-h100", 4).job.strategy.ranks() == 32);
+  const Job job = scenario_of(draft, "hgx-h100", 4).job;
+  CHECK(job.strategy.ranks() == 32);
+  CHECK(job.training.loss_chunks == 8);
+}
+
+// ChunkedLossWrapper of all named configurations: 8 chunks unless an option says otherwise, one is the whole; blocks
+// that are not compiled have it too.
+TEST_CASE("torchtitan's named configurations compute the loss in chunks") {
+  const auto chunks = [](const std::string& options) {
+    const ImportDraft draft =
+        command({{"launch.txt",
+                  "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_8b " + options}});
+    CHECK(unknown_lines(draft) == 0);
+    return scenario_of(draft, "hgx-h100", 1).job.training.loss_chunks;
+  };
+  CHECK(chunks("") == 8);
+  CHECK(chunks("--loss.num_chunks 4 --compile.enable") == 4);
+  CHECK(chunks("--loss.num_chunks 1") == 0);
+  CHECK_THROWS_AS(chunks("--loss.num_chunks 0"), Error);
+  CHECK_THROWS_AS(chunks("--loss.num_chunks 3"), Error);  // of 8192 tokens
 }
 
 TEST_CASE("torchtitan with TOML: options count over the file") {

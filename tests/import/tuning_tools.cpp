@@ -9,6 +9,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace tuning_tools_test {
 
 using namespace mirfak;
@@ -96,6 +98,80 @@ TEST_CASE("llamafactory-cli reads the file that it names, and its options") {
   CHECK(said(torch.draft, "training.global_batch") == "16");
   CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli train other.yaml\n"}, settings}), Error);
   CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli chat sft.yaml\n"}, settings}), Error);
+}
+
+// Microbatches fill a batch of 16: 2 of 1 on 8 GPUs, 1 of 4.
+TEST_CASE("swift sft trains LoRA of rank 8, and fills a batch of 16 sequences") {
+  const auto swift = [](const std::string& options) {
+    return read(
+        {{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --dataset data.jsonl#500 more.json " + options}});
+  };
+  const ImportedJob plain = swift("--max_length 4096 --lora_alpha 32");
+  CHECK(plain.complete);
+  CHECK(said(plain.draft, "model") == "qwen3-8b");
+  CHECK(said(plain.draft, "training.lora.rank") == "8");
+  CHECK(said(plain.draft, "training.lora.dropout") == "0.05");
+  CHECK(said(plain.draft, "training.precision") == "bf16");
+  CHECK(said(plain.draft, "training.global_batch") == "16");
+  CHECK(said(plain.draft, "strategy.recompute") == "full");
+  CHECK(said(swift("--per_device_train_batch_size 4").draft, "training.global_batch") == "32");
+  CHECK(said(swift("--gradient_accumulation_steps 4").draft, "training.global_batch") == "32");
+  const ImportedJob few = swift("--quant_bits 4 --quant_method bnb --target_modules q_proj v_proj");
+  CHECK(said(few.draft, "training.lora.base") == "nf4-double");
+  CHECK(said(few.draft, "training.lora.targets") == "[qkv]");
+}
+
+TEST_CASE("ms-swift starts as many processes as NPROC_PER_NODE says") {
+  const auto notes_of = [](const std::string& before) {
+    const ImportedJob job = read({{"run.sh", "#!/bin/bash\n" + before + " swift sft --model Qwen/Qwen3-8B\n"}});
+    std::string out;
+    for (const ImportObstacle& note : job.draft.notes) out += note.reason + "\n";
+    return out;
+  };
+  CHECK(notes_of("").find("ms-swift starts one process") != std::string::npos);
+  CHECK(notes_of("NPROC_PER_NODE=8").empty());
+  CHECK(notes_of("NPROC_PER_NODE=4").find("the launch is of 4 GPUs (NPROC_PER_NODE=4, one node") != std::string::npos);
+  CHECK(notes_of("NNODES=2 NPROC_PER_NODE=8").find("the launch is of 16 GPUs") != std::string::npos);
+}
+
+TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files that it brings") {
+  const auto swift = [](const std::string& options) {
+    return read({{"run.sh", "#!/bin/bash\nswift pt --model Qwen/Qwen3-8B --tuner_type full " + options}});
+  };
+  const ImportedJob third = swift("--deepspeed zero3");
+  CHECK(third.complete);
+  CHECK(said(third.draft, "strategy.zero") == "3");
+  const auto of_weights = [](const ImportObstacle& note) {
+    return note.reason.find("torch_dtype") != std::string::npos;
+  };
+  const auto& notes = third.draft.notes;
+  CHECK(std::none_of(notes.begin(), notes.end(), of_weights));
+  CHECK(said(swift("--deepspeed zero2_offload").draft, "strategy.offload_optimizer") == "1");
+  CHECK(said(swift("--deepspeed zero3_offload").draft, "strategy.offload_parameters") == "true");
+  const ImportedJob shards = swift("--fsdp fsdp2");
+  CHECK(said(shards.draft, "strategy.zero") == "3");
+  // Whole models in bf16 without DeepSpeed's master copies.
+  CHECK(std::any_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
+  CHECK_THROWS_AS(swift("--deepspeed mine.json"), Error);
+}
+
+TEST_CASE("a file of ms-swift's settings, and what it trains otherwise is held back") {
+  const std::string file = "model: Qwen/Qwen3-8B\ntuner_type: full\nmax_length: 8192\n";
+  const ImportedJob alone = read({{"sft.yaml", file}});
+  CHECK(alone.format->name == "ms-swift-yaml");
+  CHECK(said(alone.draft, "training.lora").empty());
+  const ImportedJob named =
+      read({{"run.sh", "#!/bin/bash\nswift sft --config sft.yaml --deepspeed zero1\n"}, {"sft.yaml", file}});
+  CHECK(said(named.draft, "training.sequence_length") == "8192");
+  CHECK(said(named.draft, "strategy.zero") == "1");
+  for (const char* more : {"sequence_parallel_size: 2\n", "task_type: seq_cls\n", "freeze_parameters_ratio: 0.5\n",
+                           "tuner_backend: unsloth\n", "quant_bits: 8\n", "torch_dtype: float16\n"}) {
+    CAPTURE(more);
+    const ImportedJob held = read({{"sft.yaml", file + more}});
+    CHECK_FALSE(held.complete);
+    CHECK_FALSE(first_obstacle(held).empty());
+  }
+  CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nmegatron sft --model Qwen/Qwen3-8B\n"}}), Error);
 }
 
 TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is its default") {

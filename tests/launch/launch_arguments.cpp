@@ -327,6 +327,17 @@ TEST_CASE("torchtitan: uneven stages, context ranks and experts") {
                        {"parallelism.expert_parallel_comm_backend", "deepep"}});
 }
 
+// torchtitan's named configurations have 8 chunks, which a job without chunks does not mean.
+TEST_CASE("torchtitan: chunks of the loss are always written") {
+  const auto written = [](const char* chunks) {
+    return emitted(job("llama3-8b", 1, "zero: 3", std::string(", framework: torchtitan, loss_chunks: ") + chunks),
+                   LaunchTarget::torchtitan);
+  };
+  CHECK(written("0").find("--loss.num_chunks 1\n") != std::string::npos);
+  CHECK(written("1").find("--loss.num_chunks 1\n") != std::string::npos);
+  CHECK(written("8").find("--loss.num_chunks 8\n") != std::string::npos);
+}
+
 TEST_CASE("torchtitan refuses what it cannot express") {
   const auto refused = [](const char* strategy, const char* key, const char* more = "",
                           const char* model = "llama3-8b") {
@@ -352,7 +363,7 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   Job ordered = job("llama3-8b", 1, "pipeline: 2, zero: 3", ", framework: torchtitan");
   ordered.strategy.rank_order = RankOrder::data_last;
   check_refused(LaunchTarget::torchtitan_toml, ordered, "strategy.rank_order");
-  refused("zero: 3", "training.loss_chunks", ", loss_chunks: 4");
+  refused("zero: 3", "training.loss_chunks", ", loss_chunks: 8");
   refused("pipeline: 2, virtual_pipeline: 2, microbatch_group: 4, zero: 3", "strategy.microbatch_group");
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");

@@ -137,6 +137,91 @@ TEST_CASE("chunks by width have about as many logits as there are activations") 
   CHECK(head_memory(job).backward < 0.2 * head_memory(plain).backward);
 }
 
+namespace {
+
+// TRL: tiles of so many tokens and classes, whose backward pass multiplies by the head again.
+Job tiled_job(int rows, int classes) {
+  Job job = job_of(0, "huggingface-liger");
+  KernelHabits& kernels = job.framework.kernels;
+  kernels.chunks_loss_by_width = false;
+  kernels.loss_chunk_rows = rows;
+  kernels.loss_chunk_classes = classes;
+  kernels.recomputes_chunks = true;
+  job.framework.recompute.loss_softmax = true;
+  return job;
+}
+
+std::vector<BlockStep> products_again(const PartitionedBlock& head) {
+  std::vector<BlockStep> out;
+  for (const BlockStep& step : head.recompute) {
+    if (step.kind == BlockStep::Kind::kernel && head.graph.op(step.op).kind == OperatorKind::einsum)
+      out.push_back(step);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("tiles: rows times classes of logits at a time, and none is kept") {
+  const Job job = tiled_job(1024, 32 * 1024);
+  const double logit = 2;
+  const BlockMemory tiles = head_memory(job);
+  const BlockMemory finer = head_memory(tiled_job(1024, 16 * 1024));
+  CHECK(products_of(job).chunks == tokens_of(job) / 1024 * 4);
+  CHECK(tiles.backward - finer.backward == doctest::Approx(logit * 1024 * 16 * 1024).epsilon(1e-6));
+  CHECK(tiles.kept == finer.kept);
+  CHECK(tiles.kept < 0.2 * logit * tokens_of(job) * static_cast<double>(job.model.vocab));
+}
+
+TEST_CASE("backward multiplies by the head again: 4 products in place of 3") {
+  const Job job = tiled_job(1024, 32 * 1024);
+  const Lowered lowered(job);
+  const PartitionedBlock& head = head_of(lowered.blocks);
+  const std::vector<BlockStep> again = products_again(head);
+  REQUIRE(again.size() == 1);
+  const KernelCost cost = lowered.plans.front().costs.kernels.price(head, again.front());
+  CHECK(cost.flop == doctest::Approx(products_of(job).flop / 3));
+  Job once = job;
+  once.framework.kernels.recomputes_chunks = false;
+  CHECK(products_again(head_of(shard_blocks(once))).empty());
+}
+
+// Under autocast, weights in fp32 are cast for each chunk of rows, forward and again backward.
+TEST_CASE("chunks cast the head's weights anew") {
+  Job casts = tiled_job(1024, 0);
+  REQUIRE(casts.framework.kernels.casts_weights);
+  const auto moved = [](const Job& job) {
+    const Lowered lowered(job);
+    const PartitionedBlock& head = head_of(lowered.blocks);
+    double bytes = 0;
+    for (const std::vector<BlockStep>* steps : {&head.forward, &head.recompute}) {
+      for (const BlockStep& step : *steps) {
+        if (step.kind == BlockStep::Kind::kernel) bytes += lowered.plans.front().costs.kernels.price(head, step).bytes;
+      }
+    }
+    return bytes;
+  };
+  const double once = moved(casts);
+  casts.framework.kernels.chunk_weight_bytes = 6;
+  const double chunks = tokens_of(casts) / 1024;
+  const double weights = static_cast<double>(casts.model.vocab * casts.model.hidden);
+  CHECK(moved(casts) - once == doctest::Approx(6 * weights * (2 * chunks - 1)));
+}
+
+// Gradients of the head in fp32 beside those in 16 bits, and of its input; under autocast they are fp32 anyway.
+TEST_CASE("sums of chunks are held while backward goes through them") {
+  Job job = tiled_job(1024, 32 * 1024);
+  const double inputs = tokens_of(job) * static_cast<double>(job.model.hidden);
+  const double weights = static_cast<double>(job.model.vocab * job.model.hidden);
+  for (const bool wide : {true, false}) {
+    job.framework.kernels.casts_weights = wide;
+    job.framework.memory.chunk_sum_bytes = 0;
+    const double before = head_memory(job).backward;
+    job.framework.memory.chunk_sum_bytes = 4;
+    CHECK(head_memory(job).backward - before == doctest::Approx(4 * (inputs + (wide ? 0 : weights))));
+  }
+}
+
 TEST_CASE("layers are not in chunks") {
   const ShardedBlocks blocks = shard_blocks(job_of(8));
   for (std::size_t i = 0; i + 1 < blocks.all.size(); ++i) {

@@ -25,13 +25,40 @@ constexpr std::string_view kMedian = "median";  // price list over all providers
 constexpr std::array<std::string_view, 4> kFolders = {"gpus", "links", "nodes", "prices"};
 constexpr std::array<std::string_view, 4> kNouns = {"GPU", "link", "node type", "price list"};
 
+bool same_letter(char a, char b) {
+  const auto lower = [](char sign) { return std::tolower(static_cast<unsigned char>(sign)); };
+  return lower(a) == lower(b);
+}
+
 // True for the same words but for capital letters.
 bool same_letters(std::string_view a, std::string_view b) {
-  const auto lower = [](char sign) { return std::tolower(static_cast<unsigned char>(sign)); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_letter);
+}
+
+bool has_letters(std::string_view name, std::string_view part) {
+  return std::search(name.begin(), name.end(), part.begin(), part.end(), same_letter) != name.end();
 }
 
 std::string_view folder_of(ProfileKind kind) { return kFolders[static_cast<std::size_t>(kind)]; }
+
+// Throws Error(input) for the name of a machine or accelerator that mirfak says it does not simulate (refused.yaml).
+void fail_if_refused(const std::filesystem::path& hardware, const FileReference& reference) {
+  static Remembered<Document> files;
+  const std::filesystem::path path = hardware / "refused.yaml";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  const Document& document = files.get(path.string(), [&] { return Document::from_file(path); });
+  Mapping root((Node(document)));
+  for (const Node& item : root.require("refused").as_items()) {
+    Mapping entry(item);
+    const std::string reason = entry.require("reason").as_string();
+    for (const Node& word : entry.require("words").as_items()) {
+      if (has_letters(reference.name(), word.as_string())) reference.fail(reason, "choose nodes of other accelerators");
+    }
+    entry.finish();
+  }
+  root.finish();
+}
 
 // Returns a GPU as another one is like it: products are as fast as on that GPU, whose measured table is borrowed, so
 // that predictions note it.
@@ -143,6 +170,7 @@ std::filesystem::path Catalog::path_of(ProfileKind kind, const FileReference& re
       if (instance != nullptr && same_letters(instance->scalar, reference.name())) return file(name);
     }
   }
+  if (kind == ProfileKind::node || kind == ProfileKind::gpu) fail_if_refused(folder_, reference);
   reference.fail_unknown(kNouns[static_cast<std::size_t>(kind)], known);
 }
 

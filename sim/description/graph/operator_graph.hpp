@@ -110,11 +110,14 @@ struct Tensor {
 };
 
 // Chunks of rows, which operators go through one after the other, all of them for one chunk before the next: the head
-// and the loss, so that the logits of all tokens never exist at once.
+// and the loss, so that the logits of all tokens never exist at once. A chunk may go through the classes in tiles.
 struct RowChunks {
   AxisLabels rows;            // the axes that are divided, which count the rows together
   std::int64_t size = 0;      // rows of a chunk, the last of which may have fewer; 0: there are no chunks
+  AxisLabels classes;         // the axes of classes
+  std::int64_t tile = 0;      // classes of a tile; 0: all
   double gradient_bytes = 0;  // moved per element of a weight's gradient to add that of a chunk to those before
+  double weight_bytes = 0;    // moved per element of a weight to cast it in front of each chunk's product
 
   explicit operator bool() const { return size > 0; }
 };

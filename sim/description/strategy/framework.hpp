@@ -59,7 +59,11 @@ struct KernelHabits {
   std::vector<std::string> ordered_attention;
   bool chunked_loss = false;
   bool chunks_loss_by_width = false;
+  int loss_chunk_rows = 0;
+  int loss_chunk_classes = 0;
+  bool recomputes_chunks = false;
   double chunk_gradient_bytes = 0;
+  double chunk_weight_bytes = 0;
   std::string source;
 
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;
@@ -211,6 +215,7 @@ struct MemoryHabits {
   double loss_copy_bytes = 0;
   double loss_gradient_copy_bytes = 0;
   bool loss_overwrites_logits = true;
+  double chunk_sum_bytes = 0;
   double platform_bytes = 0;
   double workspace_bytes = 0;
   std::string source;

@@ -145,10 +145,21 @@ FrameworkOptionGroup kernels() {
                 "... and do where `training.loss_chunks` does not say how many: a chunk has the tokens, to a power of "
                 "two, whose logits are as many as the activations of all tokens",
                 at<group, &Habits::chunks_loss_by_width>),
+          {"loss_chunk_rows", "", "... or so many tokens; 0: as above", at<group, &Habits::loss_chunk_rows>, 0,
+           1 << 24},
+          {"loss_chunk_classes", "",
+           "... which go through so many classes at a time, so that the logits of one such tile exist; 0: all classes",
+           at<group, &Habits::loss_chunk_classes>, 0, 1 << 24},
+          truth("recomputes_chunks", "the backward pass of a chunk multiplies by the head again, and keeps no logits",
+                at<group, &Habits::recomputes_chunks>),
           bytes("chunk_gradient_bytes",
                 "moved per weight of the head by a kernel that adds a chunk's gradient to those before; 0: the "
                 "product adds",
                 at<group, &Habits::chunk_gradient_bytes>),
+          bytes("chunk_weight_bytes",
+                "moved per weight of the head to cast it for each chunk, where products cast their weights; 0: it is "
+                "cast once",
+                at<group, &Habits::chunk_weight_bytes>),
       }};
 }
 
@@ -483,6 +494,10 @@ FrameworkOptionGroup memory() {
                 at<group, &Habits::loss_gradient_copy_bytes>),
           truth("loss_overwrites_logits", "a loss of one kernel writes the gradient of the logits over the logits",
                 at<group, &Habits::loss_overwrites_logits>),
+          bytes("chunk_sum_bytes",
+                "held per element of what a chunked loss sums up in its backward pass, in addition to the sums: "
+                "gradients of the head, unless they are fp32 anyway, and of its input",
+                at<group, &Habits::chunk_sum_bytes>),
           {"platform_bytes", "bytes",
            "of a device, whatever the model: context, communicators, workspaces and fragmentation",
            at<group, &Habits::platform_bytes>, 0, kMaxPlatform},

@@ -8,6 +8,7 @@
 #include "import/accelerate.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/json_file.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/tuning_tools.hpp"
@@ -42,7 +43,7 @@ class TrainerReader {
         tool_(tool),
         context_(context),
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
-        since_(text_under(own, "since")),
+        since_(own.find("since")),
         accelerate_(std::move(accelerate)) {
     if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
     if (const Value* defaults = own.find("defaults")) options_.replace_defaults(*defaults);
@@ -58,6 +59,7 @@ class TrainerReader {
     read_sharding();
     read_batch();
     read_framework();
+    note_weights();
     if (tool_ != nullptr) tool_->judge_rest(options_.draft());
     if (tool_ == nullptr) options_.draft().allow_own_options();
     facts_.judge_rest(options_.draft());
@@ -70,8 +72,10 @@ class TrainerReader {
     return name.empty() ? "the Trainer" : name;
   }
 
-  // Returns since when an option that no file states is on by default; "" for the Trainer's own defaults.
-  std::string since(const Option& option) const { return option.setting == nullptr ? since_ : ""; }
+  // Returns since when an option that no file states has this default; "" for the Trainer's own defaults.
+  std::string since(const Option& option) const {
+    return option.setting == nullptr && since_ != nullptr ? text_under(*since_, option.name) : "";
+  }
 
   // Returns the framework with these habits of a group, which replace those of its file.
   static Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value) {
@@ -94,13 +98,27 @@ class TrainerReader {
       options_.leave(liger, "kernels are the framework file's");
       return framework;
     }
-    for (const Value::Field& group : facts_.section("liger").fields) {
+    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
+    return with_habits(std::move(framework), "liger");
+  }
+
+  // Returns the framework with all habits of a section of the facts.
+  Value with_habits(Value framework, std::string_view section) {
+    for (const Value::Field& group : facts_.section(section).fields) {
       for (const Value::Field& habit : group.value.fields) {
         framework = with_habit(std::move(framework), group.key, habit.key, habit.value);
       }
     }
-    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
     return framework;
+  }
+
+  // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
+  Value with_loss(Value framework) {
+    const Option loss = options_.option("loss_type");
+    const std::vector<std::string>& known = options_.entry(loss.name).takes;
+    if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
+    options_.use(loss, "head and loss in tiles, as TRL v1.16 computes them");
+    return with_habits(std::move(framework), "tiled_loss");
   }
 
   void read_model() {
@@ -252,9 +270,6 @@ class TrainerReader {
     const Option steps = options_.option("gradient_accumulation_steps");
     options_.read("per_device_train_batch_size");
     const std::int64_t sequences = options_.count("per_device_train_batch_size");
-    const std::int64_t parts = steps.setting == nullptr && accelerate_.accumulation
-                                   ? *accelerate_.accumulation
-                                   : options_.count("gradient_accumulation_steps");
     options_.use(steps, "microbatches of a GPU in a step");
     std::optional<std::int64_t> gpus = accelerate_.processes ? accelerate_.processes : context_.gpus;
     const std::int64_t model_ranks = accelerate_.model_ranks;
@@ -263,8 +278,26 @@ class TrainerReader {
                                        "the global batch is that of a GPU times the data ranks: give the nodes");
     }
     const std::int64_t ranks = *gpus / model_ranks;
+    const std::int64_t parts = parts_of_step(steps, sequences * ranks);
     options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
                  fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
+  }
+
+  // Returns the microbatches of a step, each of so many sequences over all ranks.
+  std::int64_t parts_of_step(const Option& steps, std::int64_t sequences) const {
+    if (steps.setting == nullptr && accelerate_.accumulation) return *accelerate_.accumulation;
+    const std::string least = tool_ == nullptr ? "" : tool_->section("least_batch").scalar;
+    if (steps.setting != nullptr || least.empty()) {
+      return options_.integer(steps, options_.entry("gradient_accumulation_steps"));
+    }
+    return (whole_number_of(least).value_or(1) + sequences - 1) / sequences;
+  }
+
+  // Tells that a tool keeps weights narrower than the framework file does.
+  void note_weights() {
+    const std::string narrow = tool_ == nullptr ? "" : tool_->section("narrow_weights").scalar;
+    if (narrow.empty() || sharding_ == HubSharding::deepspeed || options_.flag("use_peft")) return;
+    options_.draft().notes.push_back({options_.option("bf16").value.where, narrow});
   }
 
   void read_framework() {
@@ -274,10 +307,10 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = with_liger(*facts_.section("frameworks").find(name));
+    Value framework = with_loss(with_liger(*facts_.section("frameworks").find(name)));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
-      options_.put(compile, "training.framework", std::move(framework));
+      options_.put(compile, "training.framework", std::move(framework), since(options_.option("loss_type")));
     } else if (const Value* kernels = facts_.section("attention").find(options_.word(attention))) {
       options_.put(attention, "training.framework", with_habit(std::move(framework), "fusion", "attention", *kernels));
     } else {
@@ -292,7 +325,7 @@ class TrainerReader {
   const ProgramFacts* tool_;
   const ImportContext& context_;
   OptionReader options_;
-  std::string since_;
+  const Value* since_;  // null: all defaults are the Trainer's
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
 };
@@ -382,7 +415,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
 }
 
 bool is_trainer_file(const ImportFile& file) {
-  if (is_llama_factory_file(file) || is_axolotl_file(file)) return false;
+  if (is_llama_factory_file(file) || is_axolotl_file(file) || is_swift_file(file)) return false;
   const std::optional<Value> root =
       mapping_mentioning(file, {"train_batch_size", "gradient_checkpointing", "output_dir"});
   if (!root) return false;

@@ -16,8 +16,8 @@ std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
-                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kGptNeox,
-                                     kModelAlone,      kTrainingLog};
+                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kSwift,
+                                     kGptNeox,         kModelAlone,         kTrainingLog};
   return formats;
 }
 

@@ -139,6 +139,10 @@ void complete_machine(LaunchCommand& out, std::span<const ArgumentWord> launcher
 
 }  // namespace
 
+bool LaunchCommand::starts_itself() const {
+  return !launcher.empty() && (program == launcher || program.starts_with(launcher + " "));
+}
+
 std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words) {
   LaunchCommand out;
   std::size_t program = 0;

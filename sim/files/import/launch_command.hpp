@@ -22,6 +22,9 @@ struct LaunchCommand {
   std::vector<ArgumentWord> arguments;     // words after the program
   bool tasks_are_processes = false;        // each Slurm task is the program itself, not a launcher on a node
   std::vector<ImportObstacle> notes = {};  // assumptions on the machines
+
+  // True for a program that is a command of its own ("swift sft"), and starts its processes itself.
+  bool starts_itself() const;
 };
 
 // Splits a command of torchrun, python -m torch.distributed.launch or .run, deepspeed, accelerate launch, ft_launcher

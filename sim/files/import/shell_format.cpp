@@ -189,7 +189,9 @@ std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const Slurm
     constexpr std::string_view prefixes[] = {"CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "UB_", "OMP_"};
     const bool counts = std::any_of(std::begin(prefixes), std::end(prefixes),
                                     [&](std::string_view prefix) { return name.starts_with(prefix); });
-    if (!counts) continue;
+    // Programs that start their processes themselves read how many.
+    const bool processes = launch.starts_itself() && (name == "NPROC_PER_NODE" || name == "NNODES");
+    if (!counts && !processes) continue;
     Setting setting;
     setting.name = "$" + name;
     setting.where = variable.second.where.known() ? variable.second.where : launch.where;

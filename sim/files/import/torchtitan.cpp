@@ -39,6 +39,7 @@ class TorchtitanReader {
     if (stages_ == 1) leave_torchtitan_pipeline(options_);
     options_.read_part("experts");
     options_.read_part("precision");
+    options_.read_part("loss");
     read_converters();
     options_.read_part("optimizer");
     read_recomputation();

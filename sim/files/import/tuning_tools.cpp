@@ -8,9 +8,11 @@
 #include "import/gpt_neox.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
+#include "import/program_identity.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
@@ -26,6 +28,7 @@ namespace {
 
 constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
+constexpr std::string_view kSwiftFacts = "ms-swift";
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -49,11 +52,32 @@ void translate_word(Setting& setting, const Value& rule) {
   setting.name = to->scalar;
 }
 
+// Puts the settings of a file that the tool brings in the place of the file's name.
+void expand_presets(std::vector<Setting>& settings, const Value& presets) {
+  std::vector<Setting> out;
+  for (Setting& setting : settings) {
+    const Value* names = presets.find(setting.name);
+    const bool word = setting.value.kind == Value::Kind::scalar;
+    const Value* preset = names == nullptr || !word ? nullptr : names->find(setting.value.scalar);
+    if (preset == nullptr) {
+      out.push_back(std::move(setting));
+      continue;
+    }
+    for (Setting& inner : settings_of(*preset)) {
+      inner.where = inner.value.where = inner.value.key_where = setting.where;
+      inner.text = fmt::format("{} ({})", setting.text, inner.text);
+      out.push_back(std::move(inner));
+    }
+  }
+  settings = std::move(out);
+}
+
 ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
                         const ImportContext& context) {
   const ProgramFacts facts(context.sources, tool);
   const Value& words = facts.section("words");
   std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
+  expand_presets(settings, facts.section("presets"));
   for (Setting& setting : settings) {
     if (const Value* rule = words.find(setting.name)) translate_word(setting, *rule);
   }
@@ -66,8 +90,21 @@ ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContex
   return import_tool(settings_of(root), tool, files.subspan(1), context);
 }
 
+// Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
+std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
+  const auto known = KnownPrograms(context.sources).of_launch(command);
+  if (known && known->reader == kSwiftFacts) return kSwiftFacts;
+  if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
+  return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
+}
+
 const ImportFile* file_behind(const LaunchCommand& command, std::span<const ImportFile> files) {
+  std::string before;
+  bool options = false;
   for (const ArgumentWord& word : command.arguments) {
+    const bool named = std::exchange(before, word.text) == "--config";
+    options = options || word.text.starts_with("--");
+    if (options && !named) continue;  // values of options: files of data, or of another program
     const bool settings = word.text.ends_with(".yaml") || word.text.ends_with(".yml") || word.text.ends_with(".json");
     if (!settings || word.text.starts_with("--")) continue;
     if (const ImportFile* found = file_named(files, word.text)) return found;
@@ -90,6 +127,16 @@ static ImportDraft read_llama_factory_file(std::span<const ImportFile> files, co
   return read_tool_file(files, context, kLlamaFactoryFacts);
 }
 
+bool is_swift_file(const ImportFile& file) {
+  if (!mentions(file, {"tuner_type", "train_type"})) return false;
+  const std::optional<Value> root = configuration_in(file);
+  return root && has_key_of(*root, {"model"}) && has_key_of(*root, {"tuner_type", "train_type"});
+}
+
+static ImportDraft read_swift_file(std::span<const ImportFile> files, const ImportContext& context) {
+  return read_tool_file(files, context, kSwiftFacts);
+}
+
 bool is_axolotl_file(const ImportFile& file) {
   if (!mentions(file, {"base_model"})) return false;
   const std::optional<Value> root = configuration_in(file);
@@ -101,6 +148,25 @@ static ImportDraft read_axolotl_file(std::span<const ImportFile> files, const Im
   return read_tool_file(files, context, kAxolotlFacts);
 }
 
+// Reads the processes that ms-swift starts by itself, from the environment; without a word it starts one, which spreads
+// the layers over all GPUs.
+static void read_swift_processes(ImportDraft& draft, const LaunchCommand& command) {
+  if (draft.machine.gpus() || !command.starts_itself()) return;
+  const Setting* processes = draft.find("$NPROC_PER_NODE");
+  if (processes == nullptr) {
+    draft.notes.push_back(
+        {command.program_where,
+         "ms-swift starts one process unless NPROC_PER_NODE says how many: one on each GPU is taken"});
+    return;
+  }
+  const Setting* nodes = draft.find("$NNODES");
+  draft.machine.gpus_per_node = whole_number_of(processes->value.scalar);
+  draft.machine.nodes = nodes == nullptr ? 1 : whole_number_of(nodes->value.scalar);
+  draft.machine.said_by = processes->text + (nodes == nullptr ? ", one node by default" : ", " + nodes->text);
+  draft.use(*processes, "processes of a node, one on each GPU");
+  if (nodes != nullptr) draft.use(*nodes, "nodes");
+}
+
 ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Setting> others,
                                   std::span<const ImportFile> files, const ImportContext& context) {
   const ImportFile* file = file_behind(command, files);
@@ -109,7 +175,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
     if (!draft.machine.gpus()) draft.machine = command.machine;
     return draft;
   }
-  if (file != nullptr && !is_llama_factory_file(*file) && !is_axolotl_file(*file)) {
+  const std::string_view tool = tool_of(command, file, context);
+  if (file != nullptr && tool == kLlamaFactoryFacts && !is_llama_factory_file(*file)) {
     if (is_trainer_file(*file)) return import_command_of_config(command, std::move(others), files, context);
     fail_input(command.program_where,
                fmt::format("{}: a program whose options no reader knows, and {} does not tell",
@@ -117,10 +184,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
                "describe the training as a scenario: mirfak init writes one to begin with");
   }
   std::vector<Setting> settings = launcher_settings(command, context.sources);
-  std::string_view tool = kLlamaFactoryFacts;
   if (file != nullptr) {
     Value root = parse_foreign_yaml(file->text, file->name);
-    if (is_axolotl_file(*file)) tool = kAxolotlFacts;
     for (Setting& setting : settings_of(root)) settings.push_back(std::move(setting));
   }
   for (Setting& setting : settings_of_python(command.arguments)) settings.push_back(std::move(setting));
@@ -135,12 +200,15 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   ImportDraft draft = import_tool(std::move(settings), tool, beside, context);
   if (!draft.machine.gpus()) draft.machine = command.machine;
+  if (tool == kSwiftFacts) read_swift_processes(draft, command);
   return draft;
 }
 
 const ImportFormat kLlamaFactory = {"llama-factory-yaml",
                                     "LLaMA-Factory's YAML or JSON: finetuning_type, cutoff_len, ...",
                                     is_llama_factory_file, read_llama_factory_file};
+const ImportFormat kSwift = {"ms-swift-yaml", "ms-swift's YAML or JSON: tuner_type, model, ...", is_swift_file,
+                             read_swift_file};
 const ImportFormat kAxolotl = {"axolotl-yaml", "axolotl's YAML: base_model, sequence_len, micro_batch_size, ...",
                                is_axolotl_file, read_axolotl_file};
 

@@ -154,8 +154,11 @@ LaunchOptions sft_options(const Job& job, const OptionList& list, const std::fil
   if (precision == "tf32") out.value("tf32", true);
   out.value("gradient_checkpointing", job.strategy.recompute == Recompute::full);
   out.value("gradient_accumulation_steps", microbatches(job.strategy, job.training));
-  if (job.framework.is_like("pytorch-fsdp-compiled")) out.value("torch_compile", true);
-  if (job.framework.kernels.chunks_loss_by_width) out.value("use_liger_kernel", true);
+  const bool compiled = job.framework.is_like("pytorch-fsdp-compiled");
+  if (compiled) out.value("torch_compile", true);
+  // Liger's kernels: RMS norms of one kernel without a compiler.
+  if (!compiled && !job.framework.kernels.chained_rms_norm) out.value("use_liger_kernel", true);
+  out.value("loss_type", "nll");  // TRL's default, by which the options are read as TRL's
   return written_options(job, list, std::move(out));
 }
 

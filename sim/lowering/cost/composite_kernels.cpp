@@ -128,10 +128,20 @@ namespace {
 double added_bytes(const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);
   if (op.kind != OperatorKind::einsum || op.phase != Phase::weight_gradient) return 0;
-  return product(op.outputs.front().labels, step) * graph.chunks.gradient_bytes * (chunks_of(graph, step) - 1);
+  return product(op.outputs.front().labels, step) * graph.chunks.gradient_bytes * (row_chunks_of(graph, step) - 1);
 }
 
 }  // namespace
+
+double cast_bytes(const OperatorGraph& graph, const BlockStep& step) {
+  const Operator& op = graph.op(step.op);
+  if (!op.in_chunks || op.kind != OperatorKind::einsum || op.phase != Phase::forward) return 0;
+  double weights = 0;
+  for (const Operand& input : op.inputs) {
+    if (graph.tensor(input.tensor).role == TensorRole::parameter) weights += product(input.labels, step);
+  }
+  return weights * graph.chunks.weight_bytes;
+}
 
 KernelCost price_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step, Launch launch) {
   const double chunks = chunks_of(block.graph, step);

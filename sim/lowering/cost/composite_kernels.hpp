@@ -31,7 +31,10 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
 
 // Price of a kernel that runs in chunks of rows (OperatorGraph::chunks): that of a chunk, as many times. The gradient
 // of a weight is added to those of earlier chunks by another kernel, or by the product itself, which then reads them.
+// Casts of the weight in front of a chunk's product are part of the price of the product.
 KernelCost price_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step, Launch launch);
+// Bytes that the cast of a product's weight moves, where chunks cast it anew; 0: there is no cast.
+double cast_bytes(const OperatorGraph& graph, const BlockStep& step);
 Explanation explain_chunks(const KernelModel& model, const PartitionedBlock& block, const BlockStep& step);
 
 }  // namespace mirfak

@@ -187,6 +187,8 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
 KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
   if (chunks_of(block.graph, step) > 1) return price_chunks(*this, block, step, launch);
   KernelCost cost = price_alone(block, step, launch);
+  const double cast = cast_bytes(block.graph, step);
+  if (cast > 0) add_cost(cost, price_memory_bound(cast, OperatorKind::elementwise, launch));
   if (around_ == nullptr) return cost;
   const KernelCost around = price_surroundings(block.graph, step, launch);
   cost.seconds += around.seconds;
@@ -464,6 +466,11 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
 Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const {
   if (chunks_of(block.graph, step) > 1) return explain_chunks(*this, block, step);
   Explanation out = explain_alone(block, step);
+  if (const double cast = cast_bytes(block.graph, step); cast > 0) {
+    const double seconds = price_memory_bound(cast, OperatorKind::elementwise).seconds;
+    out.numbers += fmt::format(", cast of the weight {}", format_seconds(seconds));
+    if (!out.evaluation.empty()) out.evaluation += fmt::format(" + {:.6g}", seconds);
+  }
   const KernelCost around = price_surroundings(block.graph, step, Launch::stream);
   if (around.seconds == 0) return out;
   out.numbers +=

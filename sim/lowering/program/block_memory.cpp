@@ -221,6 +221,26 @@ class Walk {
     return held * bytes(logits) / tensor(logits).bytes_per_element;
   }
 
+  // Bytes held beside the gradients that chunks of a loss add up, while backward goes through the chunks.
+  double chunk_sums() const {
+    double elements = 0;
+    for (const BlockStep* step : steps_) {
+      if (step->kind != BlockStep::Kind::kernel) continue;
+      const Operator& op = block_.graph.op(step->op);
+      if (!op.in_chunks || op.kind != OperatorKind::einsum || op.phase == Phase::forward) continue;
+      if (op.phase == Phase::weight_gradient && framework_.kernels.casts_weights) continue;
+      const TensorId sum = op.outputs.front().tensor;
+      elements += bytes(sum) / tensor(sum).bytes_per_element;
+    }
+    return elements * framework_.memory.chunk_sum_bytes;
+  }
+
+  bool goes_back_in_chunks(const BlockStep& step) const {
+    if (step.kind != BlockStep::Kind::kernel) return false;
+    const Operator& op = block_.graph.op(step.op);
+    return op.in_chunks && op.phase != Phase::forward;
+  }
+
   // A collective's buffer exists from the collective to the next kernel of its operator, which reads the buffer, or
   // from the last kernel before it, which wrote the buffer. An all-reduce works in place.
   std::vector<double> buffers() const {
@@ -251,6 +271,7 @@ class Walk {
 
   double most() {
     const std::vector<double> extra = buffers();
+    const double sums = framework_.memory.chunk_sum_bytes > 0 ? chunk_sums() : 0;
     double now = 0;
     for (const auto& [id, size] : live_) now += size;
     double most = now;
@@ -262,7 +283,8 @@ class Walk {
           if (counts(id) && live_.emplace(id, bytes(id)).second) now += bytes(id);
         }
       }
-      most = std::max(most, now + extra[i] + copies(step));
+      const double summed = goes_back_in_chunks(step) ? sums : 0;
+      most = std::max(most, now + extra[i] + copies(step) + summed);
       now -= free_after(static_cast<int>(i));
     }
     return most;

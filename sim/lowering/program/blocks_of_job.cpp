@@ -388,7 +388,12 @@ class BlockSharder {
   }
 
   PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
-  PartitionedBlock head() const { return end(build_head_block(job_.model, options_), loss_chunks(job_)); }
+  PartitionedBlock head() const {
+    const RowChunks chunks = loss_chunks(job_);
+    BlockOptions options = options_;
+    options.kernels.casts_weights &= chunks.weight_bytes == 0;  // else each chunk does
+    return end(build_head_block(job_.model, options), chunks);
+  }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
     return with_part(divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow),
                      [&](const BlockSharder& part) { return part.layer(layer, recompute); });
@@ -414,8 +419,12 @@ class BlockSharder {
   PartitionedBlock end(OperatorGraph forward, const RowChunks& chunks = {}) const {
     keep_gathered(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
-    if (chunks) graph = with_chunks(std::move(graph), chunks);
-    return partition(std::move(graph), mesh_, end_rules_, {}, sums());
+    std::vector<TensorId> dropped;
+    if (chunks) {
+      graph = with_chunks(std::move(graph), chunks);
+      if (job_.framework.kernels.recomputes_chunks) dropped = made_in_chunks(graph);
+    }
+    return partition(std::move(graph), mesh_, end_rules_, dropped, sums());
   }
 
   GradientSums sums() const {

@@ -79,13 +79,18 @@ std::shared_ptr<const KernelSurroundings> kernel_surroundings(const Job& job, co
 }
 
 RowChunks loss_chunks(const Job& job) {
+  const KernelHabits& habits = job.framework.kernels;
   RowChunks out;
-  out.gradient_bytes = job.framework.kernels.chunk_gradient_bytes;
+  out.gradient_bytes = habits.chunk_gradient_bytes;
+  if (block_kernels(job).casts_weights) out.weight_bytes = habits.chunk_weight_bytes;
   const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
   const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
   if (job.training.loss_chunks > 0) {
     out.size = divided(rows, job.training.loss_chunks);
-  } else if (job.framework.kernels.chunks_loss_by_width) {
+  } else if (habits.loss_chunk_rows > 0) {
+    out.size = habits.loss_chunk_rows;
+    out.tile = habits.loss_chunk_classes;
+  } else if (habits.chunks_loss_by_width) {
     const std::int64_t wider = divided(job.model.vocab, job.model.hidden);
     out.size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(divided(rows, wider))));
   }
