@@ -24,6 +24,15 @@ PassTerms terms_of(const BlockBodies& bodies, double energy_j) {
   return out;
 }
 
+// Returns true if chunks run the same blocks and exchange the same streams (state_key).
+bool same_rows(const std::vector<ChunkPlan>& a, const std::vector<ChunkPlan>& b) {
+  const auto same_run = [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const ChunkPlan& x, const ChunkPlan& y) {
+    return x.entering == y.entering && x.leaving == y.leaving &&
+           std::equal(x.runs.begin(), x.runs.end(), y.runs.begin(), y.runs.end(), same_run);
+  });
+}
+
 }  // namespace
 
 PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBranch(std::move(branch)) {
@@ -211,12 +220,18 @@ PassTerms PricedBranch::passes(const KindTerms& kind, const LayerRange& layers, 
   return out;
 }
 
+// Terms of a place whose stage is as the stage before it are the same.
 std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
                                                   const StateChoice& choice) const {
   std::vector<StateTerms> out;
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
     const int stage = stage_of(place);
     const std::vector<ChunkPlan>& own = chunks[static_cast<std::size_t>(stage)];
+    const auto before = place - static_cast<std::size_t>(layout_->count());
+    if (stage > 0 && kind_of(place) == kind_of(before) && same_rows(own, chunks[static_cast<std::size_t>(stage) - 1])) {
+      out.push_back(out[before]);
+      continue;
+    }
     std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
     key.push_back(layout_->kind_of[place]);
     out.push_back(states_.get(key, [&] {

@@ -382,21 +382,19 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   };
   std::map<HeldBy, Held> held;
   const std::vector<StateChoice>& choices = states_of(branch);
+  Strategy strategy = node.strategy();
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    SearchNode child = node;
-    child.level = Level::strategy;
-    child.state = choices[i];
-    child.strategies = 1;
-    child.place.state = static_cast<std::uint32_t>(i);
-    if (!rules_.allows(child.strategy(), branch.job().cluster)) {
+    const StateChoice& state = choices[i];
+    state.apply_to(strategy);
+    if (!rules_.allows(strategy, branch.job().cluster)) {
       ++out.counts.against_rules;
       continue;
     }
-    const auto [known, is_new] = held.try_emplace(held_by(child.state));
+    const auto [known, is_new] = held.try_emplace(held_by(state));
     Held& of_state = known->second;
     if (is_new) {
-      of_state.terms = branch.state_terms(chunks, child.state);
-      of_state.room = memory_room(branch, node.pipeline, memory.under(child.state), of_state.terms, facts_);
+      of_state.terms = branch.state_terms(chunks, state);
+      of_state.room = memory_room(branch, node.pipeline, memory.under(state), of_state.terms, facts_);
     }
     if (of_state.room.shortage > 0) {
       out.counts.add_too_large(of_state.room);
@@ -404,8 +402,13 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
     }
     const Merit bound = least_over_clocks(node, [&](std::size_t clock) {
       const PipelineBound& at = passes_at(clock);
-      return TimeAndWork{iteration_bound(branch, at, of_state.terms, child.state), at.energy_j};
+      return TimeAndWork{iteration_bound(branch, at, of_state.terms, state), at.energy_j};
     });
+    SearchNode child = node;
+    child.level = Level::strategy;
+    child.state = state;
+    child.strategies = 1;
+    child.place.state = static_cast<std::uint32_t>(i);
     add(with_bound(std::move(child), bound), out);
   }
 }
