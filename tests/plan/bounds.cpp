@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <random>
@@ -99,6 +100,19 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
   return space;
 }
 
+// Clocks that nodes may be set to instead of their own, as shares of the highest clocks.
+constexpr std::array kLowerClocks = {0.9, 0.7, 0.5};
+
+// The cluster with GPUs set to one of the clocks of a branch: 0 is their own.
+Cluster at_clock(const Cluster& cluster, std::size_t clock) {
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : cluster.groups()) {
+    NodeHardware& hardware = nodes.emplace_back(group).hardware;
+    if (clock > 0) hardware.spec.clock_hz = hardware.gpu.settable_clock_hz(kLowerClocks.at(clock - 1));
+  }
+  return {std::move(nodes), cluster.fabric()};
+}
+
 // The branch of a job's strategy, priced; null: it cannot run.
 std::unique_ptr<PricedBranch> branch_of(const Job& job, const StrategySpace& space, SharedBlocks& shared) {
   Strategy any_split = job.strategy;
@@ -106,7 +120,8 @@ std::unique_ptr<PricedBranch> branch_of(const Job& job, const StrategySpace& spa
   any_split.layer_split.front() = static_cast<int>(job.model.layers);
   if (first_violation({job.model, job.training, job.framework, any_split, job.cluster.gpus()})) return nullptr;
   try {
-    Branch branch(std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space, shared, {.any = true});
+    const EnergyAsked energy = {true, {kLowerClocks.begin(), kLowerClocks.end()}};
+    Branch branch(std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space, shared, energy);
     return std::make_unique<PricedBranch>(ListedBranch(std::move(branch), space, shared), shared);
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
@@ -139,7 +154,36 @@ struct Gaps {
 struct AllGaps {
   Gaps time;
   Gaps energy;
+  Gaps work;  // energy above that of waiting, at the clocks at which stages settle
 };
+
+// Bounds at lower clocks, and energies at the clocks at which stages settle.
+void check_clocks(const PricedBranch& branch, const PipelineChoice& pipeline, const StateChoice& state, Job job,
+                  AllGaps& gaps) {
+  const auto chunks = chunks_of(branch, pipeline);
+  const std::vector<StateTerms> states = branch.state_terms(chunks, state);
+  const Cluster own = job.cluster;
+  ScheduleFacts facts;
+  REQUIRE(branch.clocks() == kLowerClocks.size() + 1);
+  for (std::size_t clock = 0; clock < branch.clocks(); ++clock) {
+    CAPTURE(clock);
+    job.cluster = at_clock(own, clock);
+    const auto score = branch.score(job, [](const IterationScore&) { return false; });
+    REQUIRE(score);
+    const PipelineBound fastest = pipeline_bound(branch, pipeline, branch.fastest(clock));
+    const PipelineBound settled = pipeline_bound(branch, pipeline, branch.settled(pipeline, chunks, clock));
+    const PipelineBound closer =
+        bound_with_replicas(branch, pipeline, state, chunks, facts, branch.settled(pipeline, chunks, clock));
+    constexpr double rounding = 1 - 1e-9;  // of sums in another order
+    const double working_j = score->energy_j - blocked_w(own) * to_seconds(score->time);
+    CHECK(fastest.last <= settled.last);
+    CHECK(iteration_bound(branch, closer, states, state) <= score->time);
+    CHECK(branch.min_energy_j() * rounding <= fastest.energy_j);
+    CHECK(fastest.energy_j * rounding <= settled.energy_j);
+    CHECK(settled.energy_j * rounding <= working_j);
+    gaps.work.add(settled.energy_j, working_j);
+  }
+}
 
 void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, const StateChoice& state,
                     AllGaps& gaps) {
@@ -171,6 +215,7 @@ void check_strategy(const PricedBranch& branch, const PipelineChoice& pipeline, 
   CHECK((passes.energy_j + waiting_j) * rounding <= score->energy_j);
   gaps.time.add(static_cast<double>(settled), static_cast<double>(score->time));
   gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(settled), score->energy_j);
+  check_clocks(branch, pipeline, state, job, gaps);
 }
 
 // The least seconds of a layer on each stage of a job whose blocks are the only ones of the space; empty: not known.
@@ -282,7 +327,8 @@ int check_layers(const PricedBranch& branch, const std::vector<double>& seconds,
 void tell(const AllGaps& gaps) {
   MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
                           << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
-                          << ", largest " << gaps.energy.largest);
+                          << ", largest " << gaps.energy.largest << "; work: mean gap "
+                          << gaps.work.sum / gaps.work.count << ", largest " << gaps.work.largest);
 }
 
 }  // namespace
@@ -294,6 +340,7 @@ TEST_CASE("bounds of strategies are below what executing them takes, and not far
   CHECK(gaps.time.count >= 1900);
   CHECK(gaps.time.sum <= 0.2 * gaps.time.count);
   CHECK(gaps.energy.sum <= 0.2 * gaps.energy.count);
+  CHECK(gaps.work.sum <= 0.1 * gaps.work.count);
 }
 
 TEST_CASE("bounds of strategies whose stages have shapes of their own are below what executing them takes") {

@@ -5,6 +5,9 @@
 #include "small_spaces.hpp"
 
 #include "base/document.hpp"
+#include "energy/clock_plan.hpp"
+#include "energy/frontier.hpp"
+#include "energy/scenario_clocks.hpp"
 #include "program/replica_classes.hpp"
 #include "strategy/rule_fields.hpp"
 #include "support/source_root.hpp"
@@ -491,6 +494,13 @@ TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of ot
       const bool alike = replica_classes(strategy.job).size() == 1;
       mixed = mixed || !alike;
       CHECK(strategy.planned.has_value() == alike);
+      if (!strategy.planned) continue;
+      const ClockedProgram clocked = clocked_program(strategy.job);
+      const Picoseconds longest = execute_clocks(clocked, highest_clocks(clocked)).makespan;
+      const ExecutedClocks thriftiest = min_energy_plan(clocked);
+      CHECK(strategy.planned->energy_j == plan_for(clocked, longest).energy_j);
+      CHECK(strategy.planned->min_energy_j == thriftiest.energy_j);
+      CHECK(strategy.planned->t_star_s == to_seconds(thriftiest.makespan));
     }
   };
   check(search(of.job, spec));

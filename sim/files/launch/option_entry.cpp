@@ -189,8 +189,10 @@ bool OptionCondition::holds(const std::function<std::string(std::string_view key
     });
   };
   if (above && number_in(value).value_or(0) <= *above) return false;
-  const std::string listed = fmt::format(", {},", value.substr(0, value.find(']')).substr(value.starts_with('[')));
-  if (!has.empty() && listed.find(fmt::format(", {},", has)) == std::string::npos) return false;
+  if (!has.empty()) {
+    const std::string listed = fmt::format(", {},", value.substr(0, value.find(']')).substr(value.starts_with('[')));
+    if (listed.find(fmt::format(", {},", has)) == std::string::npos) return false;
+  }
   return (is.empty() || among(is)) && !among(isnt);
 }
 

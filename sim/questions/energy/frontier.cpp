@@ -205,15 +205,36 @@ Frontier frontier(const ClockedProgram& clocked, std::span<const double> slowdow
   return out;
 }
 
-ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline) {
-  const ProgramNetwork network = network_of(clocked);
-  Tracing tracing(clocked, network);
+namespace {
+
+// Shortens the iteration to the deadline. `tracing`: of a longer iteration.
+ExecutedClocks plan_of(const ClockedProgram& clocked, Tracing& tracing, Picoseconds deadline) {
   tracing.shorten_to(deadline);
   StragglerPlan plan;
   plan.deadline = deadline;
   plan.executed = execute_clocks(clocked, tracing.clocks());
   settle(clocked, plan);
   return plan.executed;
+}
+
+}  // namespace
+
+ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline) {
+  const ProgramNetwork network = network_of(clocked);
+  Tracing tracing(clocked, network);
+  return plan_of(clocked, tracing, deadline);
+}
+
+// The curve is traced from its longest iteration on, and rarely is that of least energy shorter than the deadline.
+TwoPlans plans_for(const ClockedProgram& clocked, Picoseconds deadline) {
+  const ProgramNetwork network = network_of(clocked);
+  Tracing tracing(clocked, network);
+  tracing.shorten_to_least_energy();
+  TwoPlans out;
+  out.least_energy = execute_clocks(clocked, tracing.clocks());
+  const bool longer = tracing.makespan() >= deadline;
+  out.for_deadline = longer ? plan_of(clocked, tracing, deadline) : plan_for(clocked, deadline);
+  return out;
 }
 
 ExecutedClocks min_energy_plan(const ClockedProgram& clocked) {

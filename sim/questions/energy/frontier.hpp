@@ -61,4 +61,11 @@ ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline);
 // Returns the clocks with which an iteration needs least energy, waiting included, however long it takes.
 ExecutedClocks min_energy_plan(const ClockedProgram& clocked);
 
+// Both of these plans, of one curve.
+struct TwoPlans {
+  ExecutedClocks for_deadline;
+  ExecutedClocks least_energy;
+};
+TwoPlans plans_for(const ClockedProgram& clocked, Picoseconds deadline);
+
 }  // namespace mirfak

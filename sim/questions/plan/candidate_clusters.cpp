@@ -21,8 +21,8 @@ std::vector<int> counts_of(int max, const SearchSpec& spec) {
   return counts;
 }
 
-constexpr int kPercent = 100;
-constexpr int kLowestPercent = 40;  // far below where any GPU needs least energy
+constexpr std::size_t kPercent = 100;
+constexpr std::size_t kLowestPercent = 40;  // far below where any GPU needs least energy
 
 Cluster at_clock(const Cluster& cluster, double share) {
   std::vector<NodeAllotment> nodes;
@@ -39,11 +39,13 @@ Cluster at_clock(const Cluster& cluster, double share) {
 std::vector<Cluster> clock_choices(const Cluster& cluster, const SearchSpec& spec) {
   std::vector<Cluster> out = {cluster};
   if (spec.power_cap_w == 0) return out;
-  for (int percent = kPercent - 1; percent >= kLowestPercent; --percent) {
-    out.push_back(at_clock(cluster, static_cast<double>(percent) / kPercent));
+  for (std::size_t number = 1; number <= kPercent - kLowestPercent; ++number) {
+    out.push_back(at_clock(cluster, clock_share(number)));
   }
   return out;
 }
+
+double clock_share(std::size_t number) { return static_cast<double>(kPercent - number) / kPercent; }
 
 std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts) {
   std::vector<std::size_t> used;

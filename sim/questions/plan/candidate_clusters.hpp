@@ -21,6 +21,8 @@ std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& s
 // Returns the cluster as it is and, under a power cap, copies with lower clocks of all GPUs: 99 % of their highest
 // clock, 98 %, and so on to 40 %, each where it can be set. No clock is above the one to which a node is set already.
 std::vector<Cluster> clock_choices(const Cluster& cluster, const SearchSpec& spec);
+// Share of the highest clock to which the GPUs of the `number`-th of these clusters are set.
+double clock_share(std::size_t number);
 
 // Returns clusters of these nodes with their types in every order, the order of `cluster` first. Stages of one type lie
 // next to each other.

@@ -7,7 +7,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kSpan = 5;  // clocks: the fewer, the tighter the bounds, but the more of them there are
+constexpr std::size_t kSpan = 10;  // clocks: the fewer, the tighter bounds of nodes are, but the more there are
 
 }  // namespace
 
@@ -26,43 +26,18 @@ ClusterChoices::ClusterChoices(const Job& job, const SearchSpec& spec) {
   }
 }
 
-double ClusterChoices::lowest_share(std::size_t span) const {
-  const auto highest = jobs_[spans_[span].highest].cluster.groups();
-  const auto lowest = jobs_[spans_[span].lowest].cluster.groups();
-  double share = 1;
-  for (std::size_t i = 0; i < highest.size(); ++i) {
-    share = std::min(share, lowest[i].hardware.clock_limit() / highest[i].hardware.clock_limit());
+std::vector<double> ClusterChoices::lower_clocks(std::size_t span) const {
+  std::vector<double> out;
+  for (std::uint32_t clock = spans_[span].highest + 1; clock <= spans_[span].lowest; ++clock) {
+    out.push_back(clock_share(clock));
   }
-  return share;
+  return out;
 }
 
 Cluster ClusterChoices::placed(const Choice& choice, std::uint32_t clock, std::uint32_t order, bool spread,
                                int stages) const {
   const Cluster cluster = *in_every_order(jobs_[clock].cluster, choice.counts)[order];
   return spread ? spread_over_stages(cluster, stages).value() : cluster;
-}
-
-std::optional<std::uint32_t> clock_that_keeps(const ClockSpan& span, double cap_w,
-                                              const std::function<double(std::uint32_t)>& power_w) {
-  const auto keeps = [&](std::uint32_t clock) { return power_w(clock) <= cap_w; };
-  if (keeps(span.highest)) {
-    const bool of_higher_span = span.highest > 0 && keeps(span.highest - 1);
-    return of_higher_span ? std::nullopt : std::optional(span.highest);
-  }
-  if (span.lowest == span.highest) return std::nullopt;
-  if (!keeps(span.lowest)) {
-    if (power_w(span.lowest) <= power_w(span.lowest - 1)) return std::nullopt;  // it falls: lower clocks may keep it
-    std::uint32_t clock = span.highest + 1;
-    while (clock < span.lowest && !keeps(clock)) ++clock;
-    return clock < span.lowest ? std::optional(clock) : std::nullopt;
-  }
-  std::uint32_t above = span.highest;
-  std::uint32_t kept = span.lowest;
-  while (kept - above > 1) {
-    const std::uint32_t middle = (above + kept) / 2;
-    (keeps(middle) ? kept : above) = middle;
-  }
-  return kept;
 }
 
 }  // namespace mirfak

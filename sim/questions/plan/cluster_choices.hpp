@@ -7,8 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <optional>
 #include <vector>
 
 namespace mirfak {
@@ -36,8 +34,8 @@ class ClusterChoices {
   const std::vector<ClockSpan>& spans() const { return spans_; }
   // Job on all nodes, at the highest clocks of a span.
   const Job& job_of(std::size_t span) const { return jobs_[spans_[span].highest]; }
-  // Least ratio of a span's lowest clock to its highest clock, over all types of nodes.
-  double lowest_share(std::size_t span) const;
+  // Clocks of a span below its highest, as shares of the highest clocks of GPUs, the highest first.
+  std::vector<double> lower_clocks(std::size_t span) const;
   // The nodes of a choice with their types in some order (in_every_order), or spread over stages, at a clock.
   Cluster placed(const Choice& choice, std::uint32_t clock, std::uint32_t order, bool spread, int stages) const;
 
@@ -46,12 +44,5 @@ class ClusterChoices {
   std::vector<ClockSpan> spans_;
   std::vector<Choice> choices_;
 };
-
-// Returns the clock of the span at which a strategy runs: the highest clock at which it keeps the power cap. Returns
-// nothing if that clock is in another span or no clock keeps the cap. `power_w`: average power over an iteration at a
-// clock; it is called as few times as possible. Power falls towards lower clocks, but may rise again where the power
-// that does not depend on the clock prevails.
-std::optional<std::uint32_t> clock_that_keeps(const ClockSpan& span, double cap_w,
-                                              const std::function<double(std::uint32_t)>& power_w);
 
 }  // namespace mirfak

@@ -52,6 +52,10 @@ double least_energy_between(const NodeHardware& node, double limit, double lowes
   return std::min(lowest_j, share * (forward.energy_j + backward.energy_j) - (1 - share) * waiting_j);
 }
 
+double clock_limit_at(const NodeHardware& node, double share) {
+  return std::min(node.clock_limit(), node.gpu.settable_clock_hz(share) / node.gpu.clock_max_hz.value);
+}
+
 LayerBound::LayerBound(const Job& job) {
   blocks_.all.emplace_back();
   for (const JobLayer& kind : job_layers(job)) blocks_.all.push_back(shard_kept_layer(job, kind));
@@ -76,7 +80,7 @@ std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const St
       const double lowest = lowest_clock(job, gpu, bodies);
       double highest = lowest;
       for (const Span& span : spans) highest = std::max(highest, span.clock);
-      terms.energy_j = least_over(energy, costs.hardware->hardware.clock_limit(),
+      terms.energy_j = least_over(energy, costs.hardware->hardware,
                                   [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
     }
     return std::make_shared<const Terms>(std::move(terms));

@@ -19,25 +19,33 @@ namespace mirfak {
 // Request for bounds of energy, and the clocks for which they hold.
 struct EnergyAsked {
   bool any = false;
-  double lowest =
-      1;  // lowest clocks that may be set, as a share of the clocks that limit nodes (NodeHardware::clock_limit)
+  // Lower clocks that all nodes may be set to instead of their own clocks, as shares of the highest clocks of their
+  // GPUs, the highest first.
+  std::vector<double> lower = {};
 
   friend auto operator<=>(const EnergyAsked&, const EnergyAsked&) = default;
 };
+
+// Returns the clock that limits a node (NodeHardware::clock_limit) whose GPUs are set to a share of their highest
+// clock, but no higher than they are set already.
+double clock_limit_at(const NodeHardware& node, double share);
 
 // Returns the least energy of both passes of a block above that of waiting, if its device settles at a clock between
 // two given ones, on a node that may be limited to a clock. The bodies are priced at the two clocks and this limit.
 double least_energy_between(const NodeHardware& node, double limit, double lowest, double highest,
                             const BlockBodies& at_lowest, const BlockBodies& at_highest);
 
-// Returns the least `energy_at(limit)` over the limits of clocks that are asked for. Between two limits a few percent
-// apart, energy is at most a thousandth below the lower of its two ends: near its minimum, where energy need not rise
-// with the clock, its relative change is about twice the square of the clock's.
+// Returns the least `energy_at(limit)` over the limits of a node's clock that are asked for. Between two limits, energy
+// is below the lower of its two ends by no more than near its minimum, where energy need not rise with the clock: there
+// its relative change is about twice the square of the clock's, and the farther end is half the distance away or more.
 template <typename EnergyAt>
-double least_over(const EnergyAsked& asked, double limit, const EnergyAt& energy_at) {
-  constexpr double kBetween = 1 - 1e-3;
-  const double highest = energy_at(limit);
-  return asked.lowest == 1 ? highest : kBetween * std::min(highest, energy_at(limit * asked.lowest));
+double least_over(const EnergyAsked& asked, const NodeHardware& node, const EnergyAt& energy_at) {
+  constexpr double kCurvature = 2.5;
+  const double highest = energy_at(node.clock_limit());
+  if (asked.lower.empty()) return highest;
+  const double lowest_limit = clock_limit_at(node, asked.lower.back());
+  const double half = (1 - lowest_limit / node.clock_limit()) / 2;
+  return (1 - kCurvature * half * half) * std::min(highest, energy_at(lowest_limit));
 }
 
 // Least time, energy and memory of the layers of a model, for any number of layers recomputed as the strategy says: a

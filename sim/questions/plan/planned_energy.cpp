@@ -12,10 +12,10 @@ std::optional<PlannedEnergy> planned_energy(const FoundStrategy& found) {
   const ClockedProgram clocked = clocked_program(found.job);
   const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
   PlannedEnergy out;
-  out.energy_j = plan_for(clocked, highest.makespan).energy_j;
-  const ExecutedClocks thriftiest = min_energy_plan(clocked);
-  out.t_star_s = to_seconds(thriftiest.makespan);
-  out.min_energy_j = thriftiest.energy_j;
+  const TwoPlans plans = plans_for(clocked, highest.makespan);
+  out.energy_j = plans.for_deadline.energy_j;
+  out.t_star_s = to_seconds(plans.least_energy.makespan);
+  out.min_energy_j = plans.least_energy.energy_j;
   return out;
 }
 

@@ -24,6 +24,15 @@ PassTerms terms_of(const BlockBodies& bodies, double energy_j) {
   return out;
 }
 
+// Returns true if chunks run the same blocks and exchange the same streams (state_key).
+bool same_rows(const std::vector<ChunkPlan>& a, const std::vector<ChunkPlan>& b) {
+  const auto same_run = [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const ChunkPlan& x, const ChunkPlan& y) {
+    return x.entering == y.entering && x.leaving == y.leaving &&
+           std::equal(x.runs.begin(), x.runs.end(), y.runs.begin(), y.runs.end(), same_run);
+  });
+}
+
 }  // namespace
 
 PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBranch(std::move(branch)) {
@@ -33,21 +42,44 @@ PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBr
   kept_of_.resize(blocks().blocks.all.size());
   std::iota(kept_of_.begin(), kept_of_.end(), 0);
   for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
-  for (const std::size_t place : layout_->first_of_kind) {
-    const auto [lowest, highest] = settled_clocks(place);
-    energies_j_.push_back(least_energies(place, lowest, highest));
-    kinds_.push_back(kind_terms(place, highest, energies_j_.back()));
-  }
-  for (std::size_t place = 0; place < layout_->costs.size(); ++place) fastest_.push_back(&kinds_[kind_of(place)]);
+  for (const std::size_t place : layout_->first_of_kind) settled_ranges_.push_back(settled_range(place));
+  first_ = &at(0);
   price_transfers();
 }
 
-KindTerms PricedBranch::kind_terms(std::size_t place, double clock, std::span<const double> energies_j) const {
-  const StageCosts& costs = layout_->costs[place];
-  BlockSet& set = blocks(stage_of(place));
-  const double limit = costs.hardware->hardware.clock_limit();
+const PricedBranch::AtClock& PricedBranch::at(std::size_t clock) const {
+  return *at_.get(clock, [&] { return std::make_shared<const AtClock>(terms_at(clock)); });
+}
+
+PricedBranch::AtClock PricedBranch::terms_at(std::size_t clock) const {
+  AtClock out;
+  for (std::size_t kind = 0; kind < settled_ranges_.size(); ++kind) {
+    const std::size_t place = layout_->first_of_kind[kind];
+    const SettledRange& settled = settled_ranges_[kind];
+    const double limit = limit_at(place, clock);
+    out.kinds.push_back(kind_terms(place, settled.highest, limit, least_energies(place, settled, limit)));
+  }
+  for (std::size_t place = 0; place < layout_->costs.size(); ++place) out.places.push_back(&out.kinds[kind_of(place)]);
+  return out;
+}
+
+double PricedBranch::limit_at(std::size_t place, std::size_t clock) const {
+  const NodeHardware& node = layout_->costs[place].hardware->hardware;
+  return clock == 0 ? node.clock_limit() : clock_limit_at(node, energy_.lower[clock - 1]);
+}
+
+std::shared_ptr<const std::vector<BlockBodies>> PricedBranch::bodies_at(std::size_t place, double settled,
+                                                                        double limit) const {
+  const int stage = stage_of(place);
+  BlockSet& set = blocks(stage);
+  return set.bodies.price_at(job_at(stage), set.blocks, layout_->costs[place], settled, limit).bodies;
+}
+
+KindTerms PricedBranch::kind_terms(std::size_t place, double settled, double limit,
+                                   std::span<const double> energies_j) const {
+  const BlockSet& set = blocks(stage_of(place));
   KindTerms out;
-  out.bodies = set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, clock, limit).bodies;
+  out.bodies = bodies_at(place, settled, limit);
   const auto of = [&](BlockId block) { return terms_of(out.of(block), energies_j[static_cast<std::size_t>(block)]); };
   out.recomputed.emplace_back();
   out.kept.emplace_back();
@@ -65,8 +97,8 @@ KindTerms PricedBranch::kind_terms(std::size_t place, double clock, std::span<co
 }
 
 // The prices equal those that plan_stages() sets.
-PlaceTerms PricedBranch::settled(const PipelineChoice& choice,
-                                 const std::vector<std::vector<ChunkPlan>>& chunks) const {
+PlaceTerms PricedBranch::settled(const PipelineChoice& choice, const std::vector<std::vector<ChunkPlan>>& chunks,
+                                 std::size_t clock) const {
   Job job = job_;
   choice.apply_to(job.strategy, layout_->classes);
   PlaceTerms out;
@@ -74,37 +106,48 @@ PlaceTerms PricedBranch::settled(const PipelineChoice& choice,
     const int stage = stage_of(place);
     const StageCosts& costs = layout_->costs[place];
     BlockSet& set = blocks(stage);
-    const double limit = costs.hardware->hardware.clock_limit();
     const Job& own = shaped() ? job_at(stage) : job;
     const LayerMix mix = layer_mix(set.blocks, chunks[static_cast<std::size_t>(stage)]);
-    const double clock = set.bodies.clock_at(own, set.blocks, mix, costs, limit).share;
-    const std::size_t kind = kind_of(place);
-    out.push_back(&settled_.get({kind, clock}, [&] { return kind_terms(place, clock, energies_j_[kind]); }));
+    const double share = set.bodies.clock_at(own, set.blocks, mix, costs, costs.hardware->hardware.clock_limit()).share;
+    out.push_back(&settled_.get({kind_of(place), share, clock}, [&] {
+      const double limit = limit_at(place, clock);
+      return kind_terms(place, share, limit, energies_at(place, share, limit));
+    }));
   }
   return out;
 }
 
 // Returns the least energy of each block in both passes; 0 if energy is not asked for.
-std::vector<double> PricedBranch::least_energies(std::size_t place, double lowest, double highest) const {
-  const StageCosts& costs = layout_->costs[place];
-  BlockSet& set = blocks(stage_of(place));
-  std::vector<double> out(set.blocks.all.size());
+std::vector<double> PricedBranch::least_energies(std::size_t place, const SettledRange& settled, double limit) const {
+  std::vector<double> out(blocks(stage_of(place)).blocks.all.size());
   if (!energy_.any) return out;
-  const auto bodies_at = [&](double clock, double limit) {
-    return set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, clock, limit).bodies;
-  };
+  const auto at_lowest = bodies_at(place, settled.lowest, limit);
+  const auto at_highest = bodies_at(place, settled.highest, limit);
   for (std::size_t block = 0; block < out.size(); ++block) {
-    out[block] = least_over(energy_, costs.hardware->hardware.clock_limit(), [&](double limit) {
-      return least_energy_between(costs.hardware->hardware, limit, lowest, highest, (*bodies_at(lowest, limit))[block],
-                                  (*bodies_at(highest, limit))[block]);
-    });
+    out[block] = least_energy_between(layout_->costs[place].hardware->hardware, limit, settled.lowest, settled.highest,
+                                      (*at_lowest)[block], (*at_highest)[block]);
+  }
+  return out;
+}
+
+// Returns the energy of each block in both passes at a clock that devices settle at; 0 if energy is not asked for.
+std::vector<double> PricedBranch::energies_at(std::size_t place, double settled, double limit) const {
+  const ShardedBlocks& all = blocks(stage_of(place)).blocks;
+  std::vector<double> out(all.all.size());
+  if (!energy_.any) return out;
+  const auto bodies = bodies_at(place, settled, limit);
+  for (std::size_t block = 0; block < out.size(); ++block) {
+    const BlockBodies& of = (*bodies)[block];
+    const double halves_j = of.folded_backward_input.energy_j + of.folded_backward_weight.energy_j;
+    const double backward_j = of.folded_backward.energy_j;
+    out[block] = of.folded_forward.energy_j + (all.halves ? std::min(backward_j, halves_j) : backward_j);
   }
   return out;
 }
 
 // A mix of layers settles no higher than the highest of the clocks at which each layer would settle alone. The mix may
 // settle lower than all of them: a host that is late in one layer makes up for it in another.
-std::pair<double, double> PricedBranch::settled_clocks(std::size_t place) const {
+PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const {
   BlockSet& set = blocks(stage_of(place));
   std::set<BlockId> used;
   for (const LayerBlocks& layer : layers_) {
@@ -112,15 +155,14 @@ std::pair<double, double> PricedBranch::settled_clocks(std::size_t place) const 
     if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
   }
   if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
-  double lowest = 1;
-  double highest = 0;
+  SettledRange out;
   for (const BlockId block : used) {
     const SettledClock clock =
         set.bodies.clock_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place], 1);
-    lowest = std::min(lowest, clock.without_waiting);
-    highest = std::max(highest, clock.highest);
+    out.lowest = std::min(out.lowest, clock.without_waiting);
+    out.highest = std::max(out.highest, clock.highest);
   }
-  return {lowest, highest};
+  return out;
 }
 
 void PricedBranch::find_streams() {
@@ -178,12 +220,18 @@ PassTerms PricedBranch::passes(const KindTerms& kind, const LayerRange& layers, 
   return out;
 }
 
+// Terms of a place whose stage is as the stage before it are the same.
 std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
                                                   const StateChoice& choice) const {
   std::vector<StateTerms> out;
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
     const int stage = stage_of(place);
     const std::vector<ChunkPlan>& own = chunks[static_cast<std::size_t>(stage)];
+    const auto before = place - static_cast<std::size_t>(layout_->count());
+    if (stage > 0 && kind_of(place) == kind_of(before) && same_rows(own, chunks[static_cast<std::size_t>(stage) - 1])) {
+      out.push_back(out[before]);
+      continue;
+    }
     std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
     key.push_back(layout_->kind_of[place]);
     out.push_back(states_.get(key, [&] {

@@ -8,7 +8,7 @@
 
 #include <optional>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
@@ -20,11 +20,16 @@ class PricedBranch : public ListedBranch {
 
   BlockSet& blocks(int stage = 0) const { return *sets_[shape_of(stage)]; }
   std::span<const LayerBlocks> layers() const { return layers_; }
-  // Terms at the highest clocks that stages of the branch hold: no strategy runs its passes in less time.
-  const PlaceTerms& fastest() const { return fastest_; }
+  // Number of clocks that nodes may be set to: their own, and the lower ones of the energy asked for. Below, clock 0 is
+  // their own, the highest.
+  std::size_t clocks() const { return energy_.lower.size() + 1; }
+  // Terms at the highest clocks that stages of the branch hold with nodes set to a clock: no strategy runs its passes
+  // in less time.
+  const PlaceTerms& fastest(std::size_t clock = 0) const { return clock == 0 ? first_->places : at(clock).places; }
   // Terms at the clocks at which the stages of a pipeline settle, those of its plan. `chunks`: the blocks of each
   // stage's chunks.
-  PlaceTerms settled(const PipelineChoice& choice, const std::vector<std::vector<ChunkPlan>>& chunks) const;
+  PlaceTerms settled(const PipelineChoice& choice, const std::vector<std::vector<ChunkPlan>>& chunks,
+                     std::size_t clock = 0) const;
   // Terms of the passes of one microbatch through a chunk.
   PassTerms passes(const KindTerms& kind, const LayerRange& layers, const RecomputedLayers& recomputed, bool embedding,
                    bool head) const;
@@ -43,10 +48,25 @@ class PricedBranch : public ListedBranch {
   std::optional<IterationScore> score(const Job& job, const std::function<bool(const IterationScore&)>& hopeless) const;
 
  private:
+  // Clocks that devices may settle at, as shares of the full clock.
+  struct SettledRange {
+    double lowest = 1;
+    double highest = 0;
+  };
+  // Terms with nodes set to one clock.
+  struct AtClock {
+    std::vector<KindTerms> kinds;
+    PlaceTerms places;
+  };
+  const AtClock& at(std::size_t clock) const;
+  AtClock terms_at(std::size_t clock) const;
+  double limit_at(std::size_t place, std::size_t clock) const;  // NodeHardware::clock_limit
+  std::shared_ptr<const std::vector<BlockBodies>> bodies_at(std::size_t place, double settled, double limit) const;
   // Terms at a clock that devices settle at. `energies_j`: the least energy of each block.
-  KindTerms kind_terms(std::size_t place, double clock, std::span<const double> energies_j) const;
-  std::vector<double> least_energies(std::size_t place, double lowest, double highest) const;
-  std::pair<double, double> settled_clocks(std::size_t place) const;  // lowest and highest
+  KindTerms kind_terms(std::size_t place, double settled, double limit, std::span<const double> energies_j) const;
+  std::vector<double> least_energies(std::size_t place, const SettledRange& settled, double limit) const;
+  std::vector<double> energies_at(std::size_t place, double settled, double limit) const;
+  SettledRange settled_range(std::size_t place) const;
   void find_streams();
   void price_transfers();
   ShardedBlocks blocks_of(const Job& job) const;
@@ -54,9 +74,7 @@ class PricedBranch : public ListedBranch {
   std::vector<std::shared_ptr<BlockSet>> sets_;  // for each shape
   std::vector<LayerBlocks> layers_;
   std::vector<BlockId> kept_of_;  // for each block, the same layer if it is not recomputed, else the block itself
-  std::vector<KindTerms> kinds_;  // at the highest clocks
-  std::vector<std::vector<double>> energies_j_;  // for each kind, the least energies of its blocks
-  PlaceTerms fastest_;
+  std::vector<SettledRange> settled_ranges_;  // for each kind
   // One block for each size of the stream after a block; two sizes are one if they are equal on all stages.
   // `stream_of_`: index in `streams_` by the number of layers before the stream.
   std::vector<BlockId> streams_;
@@ -65,7 +83,9 @@ class PricedBranch : public ListedBranch {
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
   mutable MadeOnce<std::vector<int>, StateTerms> states_;
-  mutable MadeOnce<std::pair<std::size_t, double>, KindTerms> settled_;  // by kind and clock
+  mutable MadeOnce<std::size_t, std::shared_ptr<const AtClock>> at_;
+  mutable MadeOnce<std::tuple<std::size_t, double, std::size_t>, KindTerms> settled_;  // by kind and both clocks
+  const AtClock* first_ = nullptr;                                                     // at the highest clock
 };
 
 }  // namespace mirfak

@@ -39,6 +39,11 @@ bool keeps_power_limits(const SearchSpec& spec, const Job& job) {
          });
 }
 
+Merit least_of_each(const Merit& a, const Merit& b) {
+  return {std::min(a.time_s, b.time_s), std::min(a.cost_usd, b.cost_usd), std::min(a.energy_j, b.energy_j),
+          std::min(a.finish_s, b.finish_s)};
+}
+
 }  // namespace
 
 // Returns the function of the node's level for a node that was raised so often: those that raise it come first.
@@ -66,7 +71,7 @@ SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& s
       clusters_(job, spec) {
   for (std::size_t span = 0; span < clusters_.spans().size(); ++span) {
     bounds_.emplace_back(clusters_.job_of(span), spec.space, states_, limit_, shared_,
-                         EnergyAsked{energy_counts(spec), clusters_.lowest_share(span)});
+                         EnergyAsked{energy_counts(spec), clusters_.lower_clocks(span)});
   }
 }
 
@@ -323,9 +328,25 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   out.counts.bounded += states * branch.visit_pipelines(may, visit);
 }
 
+// A node's strategies run at one of the clocks of the node's span, and take longer at lower clocks: once the time at a
+// clock is no less than what is known to be possible, lower clocks matter only for the energy.
+Merit SearchTree::least_over_clocks(const SearchNode& node, const BoundAt& bound_at) const {
+  Merit out;
+  for (std::size_t clock = 0; clock < node.priced().clocks(); ++clock) {
+    const TimeAndWork least = bound_at(clock);
+    const Merit at = merit(node, least.time, least.working_j);
+    out = clock == 0 ? at : least_of_each(out, at);
+    if (!by_energy() && to_seconds(least.time) >= out.time_s) break;
+  }
+  return out;
+}
+
 SearchNode SearchTree::with_bound(SearchNode pipeline) const {
-  const PipelineBound passes = pipeline_bound(pipeline.priced(), pipeline.pipeline, pipeline.priced().fastest());
-  const Merit bound = merit(pipeline, passes.last, passes.energy_j);
+  const Merit bound = least_over_clocks(pipeline, [&](std::size_t clock) {
+    const PricedBranch& branch = pipeline.priced();
+    const PipelineBound passes = pipeline_bound(branch, pipeline.pipeline, branch.fastest(clock));
+    return TimeAndWork{passes.last, passes.energy_j};
+  });
   return with_bound(std::move(pipeline), bound);
 }
 
@@ -350,35 +371,45 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
-  const PipelineBound passes = pipeline_bound(branch, node.pipeline, branch.fastest());
+  std::vector<std::optional<PipelineBound>> passes(branch.clocks());
+  const auto passes_at = [&](std::size_t clock) -> const PipelineBound& {
+    if (!passes[clock]) passes[clock] = pipeline_bound(branch, node.pipeline, branch.fastest(clock));
+    return *passes[clock];
+  };
   struct Held {
     std::vector<StateTerms> terms;
     MemoryRoom room;
   };
   std::map<HeldBy, Held> held;
   const std::vector<StateChoice>& choices = states_of(branch);
+  Strategy strategy = node.strategy();
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    SearchNode child = node;
-    child.level = Level::strategy;
-    child.state = choices[i];
-    child.strategies = 1;
-    child.place.state = static_cast<std::uint32_t>(i);
-    if (!rules_.allows(child.strategy(), branch.job().cluster)) {
+    const StateChoice& state = choices[i];
+    state.apply_to(strategy);
+    if (!rules_.allows(strategy, branch.job().cluster)) {
       ++out.counts.against_rules;
       continue;
     }
-    const auto [known, is_new] = held.try_emplace(held_by(child.state));
+    const auto [known, is_new] = held.try_emplace(held_by(state));
     Held& of_state = known->second;
     if (is_new) {
-      of_state.terms = branch.state_terms(chunks, child.state);
-      of_state.room = memory_room(branch, node.pipeline, memory.under(child.state), of_state.terms, facts_);
+      of_state.terms = branch.state_terms(chunks, state);
+      of_state.room = memory_room(branch, node.pipeline, memory.under(state), of_state.terms, facts_);
     }
     if (of_state.room.shortage > 0) {
       out.counts.add_too_large(of_state.room);
       continue;
     }
-    const Picoseconds bound = iteration_bound(branch, passes, of_state.terms, child.state);
-    add(with_bound(std::move(child), merit(node, bound, passes.energy_j)), out);
+    const Merit bound = least_over_clocks(node, [&](std::size_t clock) {
+      const PipelineBound& at = passes_at(clock);
+      return TimeAndWork{iteration_bound(branch, at, of_state.terms, state), at.energy_j};
+    });
+    SearchNode child = node;
+    child.level = Level::strategy;
+    child.state = state;
+    child.strategies = 1;
+    child.place.state = static_cast<std::uint32_t>(i);
+    add(with_bound(std::move(child), bound), out);
   }
 }
 
@@ -395,68 +426,119 @@ void SearchTree::bound_collectives(const SearchNode& node, NodeOutcome& out) {
     return;
   }
   const TimeSpent time(out.counts, after_bounds);
-  raise(node, node.priced().fastest(), chunks_of(node.priced(), node.pipeline), out);
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
+  raise(node, bounds_of(node, chunks, [&](std::size_t clock) { return node.priced().fastest(clock); }), out);
 }
 
 // Bounds a strategy at the clocks at which its stages settle.
 void SearchTree::bound_settled(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
-  raise(node, node.priced().settled(node.pipeline, chunks), chunks, out);
+  raise(node, settled_bounds(node, chunks), out);
 }
 
-// `terms`: those of the strategy's passes.
-void SearchTree::raise(const SearchNode& node, const PlaceTerms& terms,
-                       const std::vector<std::vector<ChunkPlan>>& chunks, NodeOutcome& out) {
-  const PricedBranch& branch = node.priced();
-  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, chunks, facts_, terms);
-  const Picoseconds bound = iteration_bound(branch, passes, branch.state_terms(chunks, node.state), node.state);
-  SearchNode raised = with_bound(node, merit(node, bound, passes.energy_j));
+// Clocks are bounded in the order of the bounds of their passes, until what is known is least.
+Merit SearchTree::least_of_strategy(const SearchNode& node, const ClockBounds& bounds) const {
+  if (node.priced().clocks() == 1 || by_energy()) return least_over_clocks(node, bounds.closer);
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t clock = 0; clock < node.priced().clocks(); ++clock) {
+    const TimeAndWork passes = bounds.of_passes(clock);
+    order.emplace_back(merit(node, passes.time, passes.working_j).time_s, clock);
+  }
+  std::sort(order.begin(), order.end());
+  std::optional<Merit> out;
+  for (const auto& [seconds, clock] : order) {
+    if (out && out->time_s <= seconds) break;
+    const TimeAndWork least = bounds.closer(clock);
+    const Merit at = merit(node, least.time, least.working_j);
+    out = out ? least_of_each(*out, at) : at;
+  }
+  return *out;
+}
+
+void SearchTree::raise(const SearchNode& node, const ClockBounds& bounds, NodeOutcome& out) const {
+  SearchNode raised = with_bound(node, least_of_strategy(node, bounds));
   ++raised.raised;
   add(std::move(raised), out);
+}
+
+// Returns the bounds of a strategy by clock. `terms_at`: the terms of its passes at a clock. The arguments must outlive
+// the bounds.
+SearchTree::ClockBounds SearchTree::bounds_of(const SearchNode& node, const std::vector<std::vector<ChunkPlan>>& chunks,
+                                              const std::function<PlaceTerms(std::size_t)>& terms_at) {
+  ClockBounds out;
+  out.of_passes = [&node, terms_at](std::size_t clock) {
+    const PipelineBound passes = pipeline_bound(node.priced(), node.pipeline, terms_at(clock));
+    return TimeAndWork{passes.last, passes.energy_j};
+  };
+  out.closer = [this, &node, &chunks, terms_at,
+                states = node.priced().state_terms(chunks, node.state)](std::size_t clock) {
+    const PricedBranch& branch = node.priced();
+    const PipelineBound passes =
+        bound_with_replicas(branch, node.pipeline, node.state, chunks, facts_, terms_at(clock));
+    return TimeAndWork{iteration_bound(branch, passes, states, node.state), passes.energy_j};
+  };
+  return out;
+}
+
+SearchTree::ClockBounds SearchTree::settled_bounds(const SearchNode& node,
+                                                   const std::vector<std::vector<ChunkPlan>>& chunks) {
+  return bounds_of(node, chunks,
+                   [&](std::size_t clock) { return node.priced().settled(node.pipeline, chunks, clock); });
 }
 
 void SearchTree::simulate(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, simulated);
   const ClusterRates& rates = choice_of(node).rates;
-  const bool capped = spec_.power_cap_w > 0;
-  const auto hopeless = [&](const IterationScore& bound) {
-    const Merit least = capped ? merit(node, bound.time, 0) : rates.at(to_seconds(bound.time), bound.energy_j);
-    return standing_.excludes(least, node.place);
-  };
   Job job = job_of(node);
-  std::optional<IterationScore> score = node.priced().score(job, hopeless);
-  if (score && score->room.shortage > 0) return out.counts.add_too_large(score->room);
-  ++(score ? out.counts.simulated : out.counts.bounded);
-  if (!score || (capped && !lower_clocks(node, job, *score))) return;
+  const std::optional<IterationScore> score =
+      spec_.power_cap_w > 0 ? score_under_cap(node, job, out) : score_at_highest(node, job, out);
+  if (!score) return;
+  if (score->room.shortage > 0) return out.counts.add_too_large(score->room);
   if (!keeps_power_limits(spec_, job)) return;
   const Merit merit = rates.at(to_seconds(score->time), score->energy_j);
   out.entry = {
       merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}, merit.finish_s}};
 }
 
-// Lowers the clocks no further than a power cap demands. `job` and `score`: at the highest clocks of the node's span.
-// Returns false if the strategy does not run at clocks of that span.
-bool SearchTree::lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const {
-  const ClockSpan span = clusters_.spans()[choice_of(node).span];
-  std::map<std::uint32_t, IterationScore> scores = {{span.highest, score}};
+// Returns nothing for a strategy that does not matter.
+std::optional<IterationScore> SearchTree::score_at_highest(const SearchNode& node, const Job& job,
+                                                           NodeOutcome& out) const {
+  const ClusterRates& rates = choice_of(node).rates;
+  const auto hopeless = [&](const IterationScore& bound) {
+    return standing_.excludes(rates.at(to_seconds(bound.time), bound.energy_j), node.place);
+  };
+  std::optional<IterationScore> score = node.priced().score(job, hopeless);
+  if (!score || score->room.shortage <= 0) ++(score ? out.counts.simulated : out.counts.bounded);
+  return score;
+}
+
+// Lowers the clocks of a job no further than the power cap demands. Returns nothing for a strategy that does not matter
+// at clocks of the node's span.
+std::optional<IterationScore> SearchTree::score_under_cap(const SearchNode& node, Job& job, NodeOutcome& out) {
+  const ClusterChoices::Choice& nodes = choice_of(node);
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
+  CappedClock::Ask ask;
+  ask.span = clusters_.spans()[nodes.span];
+  ask.cap_w = spec_.power_cap_w;
+  ask.blocked_w = nodes.rates.blocked_w;
+  const ClockBounds bounds = settled_bounds(node, chunks);
+  for (std::size_t clock = 0; clock < node.priced().clocks(); ++clock) ask.bounds.push_back(bounds.closer(clock));
+  ask.merit = [&](const TimeAndWork& bound) { return merit(node, bound.time, bound.working_j); };
+  ask.excluded = [&](const Merit& bound) { return standing_.excludes(bound, node.place); };
   const auto set = [&](std::uint32_t clock) {
-    job.cluster =
-        clusters_.placed(choice_of(node), clock, node.place.order, node.place.spread > 0, job.strategy.pipeline);
+    job.cluster = clusters_.placed(nodes, clock, node.place.order, node.place.spread > 0, job.strategy.pipeline);
   };
-  const auto power_w = [&](std::uint32_t clock) {
-    if (!scores.contains(clock)) {
-      set(clock);
-      scores.emplace(clock, node.priced().score(job, {}).value());
-    }
-    const IterationScore& at = scores.at(clock);
-    return at.energy_j / to_seconds(at.time);
+  ask.score = [&](std::uint32_t clock, const auto& hopeless) {
+    set(clock);
+    return node.priced().score(job, hopeless);
   };
-  const std::optional<std::uint32_t> clock = clock_that_keeps(span, spec_.power_cap_w, power_w);
-  if (!clock) return false;
+  CappedClock clocks(std::move(ask));
+  const std::optional<std::uint32_t> clock = clocks.find();
+  ++(clocks.simulated() ? out.counts.simulated : out.counts.bounded);
+  if (!clock) return std::nullopt;
   set(*clock);
-  score = scores.at(*clock);
-  return true;
+  return clocks.score(*clock);
 }
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/capped_clock.hpp"
 #include "plan/cluster_bound.hpp"
 #include "plan/cluster_choices.hpp"
 #include "plan/rule_filter.hpp"
@@ -7,6 +8,7 @@
 #include "plan/search_node.hpp"
 
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace mirfak {
@@ -56,9 +58,22 @@ class SearchTree {
   bool may_hold_layers(const SearchNode& node, const LayoutSite& site);
   ListedBranch::May may_be_below(const SearchNode& node, double working_j) const;
   void add_strategies(const SearchNode& node, NodeOutcome& out);
-  void raise(const SearchNode& node, const PlaceTerms& terms, const std::vector<std::vector<ChunkPlan>>& chunks,
-             NodeOutcome& out);
-  bool lower_clocks(const SearchNode& node, Job& job, IterationScore& score) const;
+  using BoundAt = std::function<TimeAndWork(std::size_t clock)>;  // by the clock of a branch (PricedBranch::clocks)
+  struct ClockBounds {
+    BoundAt of_passes;
+    BoundAt closer;  // with the replicas' collectives and what follows the passes
+  };
+  ClockBounds bounds_of(const SearchNode& node, const std::vector<std::vector<ChunkPlan>>& chunks,
+                        const std::function<PlaceTerms(std::size_t)>& terms_at);
+  ClockBounds settled_bounds(const SearchNode& node, const std::vector<std::vector<ChunkPlan>>& chunks);
+  void raise(const SearchNode& node, const ClockBounds& bounds, NodeOutcome& out) const;
+  bool by_energy() const {
+    return spec_.objective == SearchObjective::energy || spec_.objective == SearchObjective::pareto;
+  }
+  std::optional<IterationScore> score_at_highest(const SearchNode& node, const Job& job, NodeOutcome& out) const;
+  std::optional<IterationScore> score_under_cap(const SearchNode& node, Job& job, NodeOutcome& out);
+  Merit least_over_clocks(const SearchNode& node, const BoundAt& bound_at) const;
+  Merit least_of_strategy(const SearchNode& node, const ClockBounds& bounds) const;
   SearchNode with_bound(SearchNode node, const Merit& bound) const;
   SearchNode with_bound(SearchNode pipeline) const;
   void add(SearchNode node, NodeOutcome& out) const;
