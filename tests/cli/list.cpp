@@ -63,7 +63,8 @@ TEST_CASE("what is listed can be named in a scenario") {
   }
   for (const std::string& name : listed_names("schedules")) {
     // Interleaving has a scenario of its own. 40 layers are 4 stages of two chunks.
-    if (name != "interleaved-1f1b") runs_with("strategy.schedule=" + name, "strategy.pipeline=4");
+    if (name != "interleaved-1f1b" && name != "combined-1f1b")
+      runs_with("strategy.schedule=" + name, "strategy.pipeline=4");
   }
 }
 

@@ -111,6 +111,11 @@ TEST_CASE("formats run where the tensor cores have them") {
   CHECK_FALSE(runs("mxfp8", "hgx-h100"));
   CHECK_FALSE(runs("nvfp4", "hgx-h100"));
   CHECK(runs("nvfp4", "hgx-b200"));
+  CHECK(runs("mxfp8", "mi355x-8"));
+  CHECK(runs("mxfp4", "mi355x-8"));
+  CHECK_FALSE(runs("mxfp4", "mi300x-8"));
+  CHECK(runs("fp8-rowwise", "mi300x-8"));
+  CHECK_FALSE(runs("fp8-rowwise", "dgx-a100-80g"));
 }
 
 TEST_CASE("attention in 8 bits: the kernels of the same makers, where a GPU has figures of them") {

@@ -46,6 +46,26 @@ TEST_CASE("interleaved order of two stages, two chunks, four microbatches (arXiv
   CHECK(text(order_of("interleaved-1f1b", shape, 1)) == "F0 F1 F'0 B'0 F'1 B'1 F2 B0 F3 B1 F'2 B'2 F'3 B'3 B2 B3");
 }
 
+TEST_CASE(
+    "combined order: one more forward pass first, then each forward pass beside a backward pass of another "
+    "microbatch") {
+  for (const int stage : {0, 1}) {
+    const std::vector<Pass> order = order_of("combined-1f1b", {2, 2, 4, 2}, stage);
+    const std::vector<Pass> plain = order_of("interleaved-1f1b", {2, 2, 4, 2}, stage);
+    CHECK(max_in_flight(order) == max_in_flight(plain) + 1);
+    int pairs = 0;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (!order[i].with_next) continue;
+      ++pairs;
+      CHECK(is_forward(order[i].kind));
+      CHECK_FALSE(is_forward(order[i + 1].kind));
+      const bool same = order[i].chunk == order[i + 1].chunk && order[i].microbatch == order[i + 1].microbatch;
+      CHECK_FALSE(same);
+    }
+    CHECK(pairs == 8 - (stage == 0 ? 5 : 3));
+  }
+}
+
 TEST_CASE("interleaved order of a single round: microbatches go back as soon as they can") {
   CHECK(text(order_of("interleaved-1f1b", {2, 2, 2, 2}, 1)) == "F0 F1 F'0 B'0 F'1 B'1 B0 B1");
 }

@@ -39,7 +39,7 @@ TEST_CASE("the row of these tests is understood") {
 }
 
 TEST_CASE("precisions that nobody described are not bf16") {
-  for (const char* word : {"float8", "fp4", "half", "banana", "float8 rowwise", "bf16/fp16"}) skipped("dtype", word);
+  for (const char* word : {"float8", "fp4", "half", "banana", "float8 columnwise", "bf16/fp16"}) skipped("dtype", word);
   CHECK(job_of(row_with({{"dtype", "BF16"}})).training.precision == "bf16");
   CHECK(job_of(row_with({{"dtype", " fp16 "}})).training.precision == "fp16");
 }

@@ -156,3 +156,36 @@ TEST_CASE("what a recipe does without printing it stands in its source's mapping
   CHECK_FALSE(other.training.fp8_parameters);
   CHECK_FALSE(other.strategy.sequence_parallel);
 }
+
+TEST_CASE("a run under XLA is sharded over the ranks that its flags say, and has the attention that they say") {
+  const auto job_with = [](const std::string& flags) {
+    const ValidatedRun run = row_with({{"gpu", "H100-80GB"},
+                                       {"n_gpus", "256"},
+                                       {"gpus_per_node", "8"},
+                                       {"tp", "1"},
+                                       {"micro_batch", "2"},
+                                       {"global_batch", "512"},
+                                       {"zero_stage", ""},
+                                       {"sequence_parallel", ""},
+                                       {"flags", flags}});
+    INFO(run.skipped);
+    REQUIRE(run.skipped.empty());
+    return job_of(run);
+  };
+  const Job fused = job_with("JAX/XLA FSDP=128 DP=2; TransformerEngine; flash attention");
+  CHECK(fused.strategy.zero == 3);
+  CHECK(fused.strategy.zero_group == 128);
+  CHECK(fused.framework.fusion.attention.front() == "cudnn");
+  const Job plain = job_with("JAX/XLA FSDP=256 DP=1; TransformerEngine");
+  CHECK(plain.strategy.zero == 3);
+  CHECK(plain.strategy.zero_group == 0);
+  CHECK(plain.framework.fusion.attention.empty());
+  CHECK(job_with("JAX/XLA FSDP=1 DP=256").strategy.zero == 0);
+}
+
+TEST_CASE("flash attention is refused under a framework that is not known to have it") {
+  const std::vector<Cell> eager = {{"tp", "1"}, {"zero_stage", "0"}, {"flags", "native DDP; flash attention"}};
+  CHECK(row_with(eager).skipped.find("the framework has no flash attention") != std::string::npos);
+  const Job neox = job_of(row_with({{"flags", "Megatron-DeepSpeed; flash attention"}}));
+  CHECK(neox.framework.fusion.attention == std::vector<std::string>{"flash-1"});
+}

@@ -1,6 +1,7 @@
 // Every word that occurs in measured tables is known: it means something, is irrelevant for a stated reason, or is
 // listed as not understood. And of the tables themselves, few rows are skipped.
 
+#include "cluster/catalog.hpp"
 #include "fixture.hpp"
 #include "support/source_root.hpp"
 #include "validation/row_reader.hpp"
@@ -16,7 +17,8 @@ using namespace mirfak::test;
 
 namespace {
 
-const std::filesystem::path kTruth = std::filesystem::path(source_root()).parent_path() / "shared" / "truth";
+const std::filesystem::path kShared = std::filesystem::path(source_root()).parent_path() / "shared";
+const std::filesystem::path kTruth = kShared / "truth";
 
 // Whether some rule of the column is about the word, whatever else the row says.
 bool is_listed(const ColumnMapping& column, const std::string& word) {
@@ -34,18 +36,37 @@ bool is_listed(const ColumnMapping& column, const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("every word of the tables' vocabulary is listed") {
-  if (!std::filesystem::exists(kTruth / "vocabulary.csv")) return;
-  const CsvTable words = CsvTable::from_file(kTruth / "vocabulary.csv");
-  REQUIRE(words.rows() > 500);
-  for (std::size_t row = 0; row < words.rows(); ++row) {
-    const std::string& name = words.text(row, words.require("column"));
-    const std::string& word = words.text(row, words.require("words"));
-    INFO(name);
-    INFO(word);
-    const ColumnMapping* column = mappings().vocabulary().find(name);
-    REQUIRE(column != nullptr);
-    CHECK(is_listed(*column, word));
+TEST_CASE("every word of the tables' vocabularies is listed") {
+  for (const auto& [folder, least] : {std::pair{"truth", 500U}, std::pair{"first-contact", 50U}}) {
+    const std::filesystem::path file = kShared / folder / "vocabulary.csv";
+    if (!std::filesystem::exists(file)) continue;
+    const CsvTable words = CsvTable::from_file(file);
+    REQUIRE(words.rows() > least);
+    for (std::size_t row = 0; row < words.rows(); ++row) {
+      const std::string& name = words.text(row, words.require("column"));
+      const std::string& word = words.text(row, words.require("words"));
+      INFO(name);
+      INFO(word);
+      const ColumnMapping* column = mappings().vocabulary().find(name);
+      REQUIRE(column != nullptr);
+      CHECK(is_listed(*column, word));
+    }
+  }
+}
+
+TEST_CASE("every GPU has a word") {
+  const Catalog catalog(folders().hardware);
+  std::set<std::string> named;
+  for (const WordRule& rule : mappings().vocabulary().find("gpu")->rules) {
+    for (const KeyValue& set : rule.set) {
+      if (set.key != "node") continue;
+      const Document node = Document::from_file(folders().hardware / "nodes" / (set.value.scalar + ".yaml"));
+      named.insert(node.root().find("gpu")->scalar);
+    }
+  }
+  for (const std::string& gpu : catalog.names(ProfileKind::gpu)) {
+    INFO(gpu);
+    CHECK(named.contains(gpu));
   }
 }
 

@@ -31,6 +31,10 @@ std::vector<Pass> alternate(const PipelineShape& shape, int warmup) {
   return order;
 }
 
+int interleaved_warmup(const PipelineShape& shape, int stage) {
+  return (shape.stages - stage - 1) * 2 + (shape.chunks - 1) * shape.group;
+}
+
 }  // namespace
 
 // GPipe: all forward passes, then all backward passes.
@@ -48,7 +52,16 @@ std::vector<Pass> one_forward_one_backward_order(const PipelineShape& shape, int
 
 // Interleaved 1F1B: each stage has several chunks, which shortens warm-up and drain by their number.
 std::vector<Pass> interleaved_order(const PipelineShape& shape, int stage) {
-  return alternate(shape, (shape.stages - stage - 1) * 2 + (shape.chunks - 1) * shape.group);
+  return alternate(shape, interleaved_warmup(shape, stage));
+}
+
+// One more forward pass than interleaved 1F1B makes the two passes of every turn independent of each other.
+std::vector<Pass> combined_order(const PipelineShape& shape, int stage) {
+  const int total = shape.microbatches * shape.chunks;
+  const int warmup = std::min(interleaved_warmup(shape, stage) + 1, total);
+  std::vector<Pass> order = alternate(shape, warmup);
+  for (int i = warmup; i < 2 * total - warmup; i += 2) order[static_cast<std::size_t>(i)].with_next = true;
+  return order;
 }
 
 }  // namespace mirfak

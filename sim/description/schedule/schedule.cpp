@@ -59,11 +59,21 @@ std::optional<Unfit> fits_in_groups(const PipelineShape& shape) {
                "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
 }
 
-Schedule interleaved() {
-  Schedule out = alternating("interleaved-1f1b", "1F1B over several chunks of each stage.", interleaved_order);
+Schedule interleaving(const char* name, const char* sentence, StageOrder order) {
+  Schedule out = alternating(name, sentence, order);
   out.chunks = 0;
   out.in_groups = true;
   out.unfit = fits_in_groups;
+  return out;
+}
+
+Schedule combined() {
+  Schedule out =
+      interleaving("combined-1f1b",
+                   "Interleaved 1F1B whose forward and backward passes run at the same time, step by step, after "
+                   "one more forward pass.",
+                   combined_order);
+  out.pairs = true;
   return out;
 }
 
@@ -129,7 +139,8 @@ std::vector<Schedule> make_schedules() {
   return {
       std::move(gpipe),
       alternating("1f1b", "One forward, one backward pass in turn.", one_forward_one_backward_order),
-      interleaved(),
+      interleaving("interleaved-1f1b", "1F1B over several chunks of each stage.", interleaved_order),
+      combined(),
       splitting("zb-h1", "1F1B with backward passes of weights where stages would idle; the memory of 1F1B.",
                 zero_bubble_h1_order),
       splitting("zb-h2", "The same with more forward passes ahead: no bubble, nearly twice the memory.",

@@ -24,6 +24,13 @@ PrecisionRecipe scaled(const char* name, const char* products, Scaling scaling, 
   return recipe;
 }
 
+// One scale for all that a product sums over, by rows of one operand and columns of the other. torch.compile's kernels
+// of it are as many as of NVFP4: one that finds the largest values of columns, one cast along each dimension.
+PrecisionRecipe row_scaled() {
+  return scaled("fp8-rowwise", "fp8", Scaling::nested,
+                "pytorch/ao torchao/float8/config.py, Float8LinearRecipeName.ROWWISE: cast along both dimensions");
+}
+
 PrecisionRecipe block_scaled() {
   PrecisionRecipe recipe = scaled("fp8-block", "fp8", Scaling::block,
                                   "DeepSeek-V3, arXiv 2412.19437, section 3.3; Transformer Engine Float8BlockScaling");
@@ -39,6 +46,13 @@ PrecisionRecipe micro_scaled() {
   return recipe;
 }
 
+PrecisionRecipe micro_scaled_4_bits() {
+  PrecisionRecipe recipe =
+      scaled("mxfp4", "fp4", Scaling::micro, "OCP Microscaling Formats v1.0; ROCm/TransformerEngine MXFP4BlockScaling");
+  recipe.scale_bytes = recipe.parameter_scale_bytes = 1.0 / 32;
+  return recipe;
+}
+
 PrecisionRecipe nested_scaled() {
   PrecisionRecipe recipe =
       scaled("nvfp4", "fp4", Scaling::nested,
@@ -49,16 +63,18 @@ PrecisionRecipe nested_scaled() {
   return recipe;
 }
 
-const std::array<PrecisionRecipe, 9>& table() {
-  static const std::array<PrecisionRecipe, 9> recipes = {
+const std::array<PrecisionRecipe, 11>& table() {
+  static const std::array<PrecisionRecipe, 11> recipes = {
       plain("bf16"),
       plain("fp16"),
       plain("fp32"),
       plain("tf32"),
       scaled("fp8-delayed", "fp8", Scaling::delayed, "Transformer Engine DelayedScaling; arXiv 2209.05433"),
       scaled("fp8-current", "fp8", Scaling::current, "Transformer Engine Float8CurrentScaling (Megatron: tensorwise)"),
+      row_scaled(),
       block_scaled(),
       micro_scaled(),
+      micro_scaled_4_bits(),
       nested_scaled(),
   };
   return recipes;

@@ -52,9 +52,11 @@ inline constexpr std::tuple kStrategyFields = {
         .not_in_blocks(),
     field("schedule", &Strategy::schedule, "the order of passes")
         .among(schedule_names)
-        .completed("1f1b; with chunks interleaved-1f1b",
+        .completed("1f1b; with chunks interleaved-1f1b, with overlap_expert combined-1f1b",
                    [](const Strategy& s, int /*gpus*/) {
-                     return s.virtual_pipeline > 1 ? schedule_named("interleaved-1f1b") : kDefaultSchedule;
+                     if (s.virtual_pipeline <= 1) return kDefaultSchedule;
+                     const bool beside = s.overlap_expert && s.expert > 1;
+                     return schedule_named(beside ? "combined-1f1b" : "interleaved-1f1b");
                    })
         .not_in_blocks(),
     field("max_in_flight", &Strategy::max_in_flight, "microbatches whose activations a stage keeps at most")

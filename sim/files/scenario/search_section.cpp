@@ -294,6 +294,11 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, cons
   const Strategy stated = read_strategy(strategy, job.cluster);
   StrategySpace& space = search.spec.space;
   space.others = stated;
+  // What strategy.schedule is completed to.
+  if (stated.overlap_expert && !states(section, "schedule")) {
+    std::replace(space.schedule.begin(), space.schedule.end(), schedule_named("interleaved-1f1b"),
+                 schedule_named("combined-1f1b"));
+  }
   const bool shaped = !stated.stages.empty();
   if (shaped) fix_stages(strategy, section, job, search);
   for (const SearchDimension& dimension : search_dimensions()) {

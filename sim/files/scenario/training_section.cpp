@@ -150,7 +150,8 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
       F("sequence_length", &T::sequence_length, {1, kMaxSequence}, "tokens of a sequence").by_default("the model's"),
       F("precision", read_precision, &T::precision, word_value,
         "`bf16`, `fp16`, `fp32`, `tf32`; with linear layers in a narrow format `fp8-delayed` (also called `fp8`), "
-        "`fp8-current`, `fp8-block`, `mxfp8`, `nvfp4` ([strategy/](../../description/strategy))"),
+        "`fp8-current`, `fp8-rowwise`, `fp8-block`, `mxfp8`, `mxfp4`, `nvfp4` "
+        "([strategy/](../../description/strategy))"),
       F(
           "framework",
           [](const Node& node, T& of, const FrameworkCatalog& known) { of.framework = known.read_stated(node); },

@@ -197,7 +197,7 @@ class BodyWriter {
       in_graph_ = in_graph;
       if (job_.training.blocking_launches) hold(priced);
       if (recomputing) priced.name = "recompute_" + priced.name;
-      const bool elsewhere = job_.strategy.overlap_expert && carries_rows(block_, step);
+      const bool elsewhere = overlaps_exchanges() && !recomputing && carries_rows(block_, step);
       constexpr std::size_t rules = 3;  // rules below that each add at most one dependency
       priced.after.reserve(step.after.size() + rules);
       for (const int before : step.after) {
@@ -234,6 +234,9 @@ class BodyWriter {
   Body take() { return std::move(body_); }
 
  private:
+  // True if exchanges run beside passes of other microbatches that are not merged with these step by step.
+  bool overlaps_exchanges() const { return job_.strategy.overlap_expert && !schedule_of(job_.strategy.schedule).pairs; }
+
   // Slows down a kernel that overlaps with a collective that holds multiprocessors.
   void slow_down(BodyStep& kernel) {
     if (beside_s_ <= 0) return;

@@ -44,7 +44,8 @@ class Merge {
     }
   }
 
-  PairedBody run() {
+  PairedBody run(std::size_t alone) {
+    while (sides_[1].next < alone) place(1);
     while (!sides_[0].ended() || !sides_[1].ended()) place(choose());
     return std::move(out_);
   }
@@ -115,8 +116,8 @@ class Merge {
 
 }  // namespace
 
-PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s) {
-  return Merge(forward, backward, memory_bytes_per_s).run();
+PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s, std::size_t alone) {
+  return Merge(forward, backward, memory_bytes_per_s).run(alone);
 }
 
 }  // namespace mirfak

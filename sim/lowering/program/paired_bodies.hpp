@@ -21,7 +21,7 @@ struct PairedBody {
   std::vector<Origin> origins;
 };
 // `memory_bytes_per_s`: bandwidth of a memory that kernels share with collectives of the other body, too; 0: kernels
-// lose multiprocessors alone.
-PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s = 0);
+// lose multiprocessors alone. `alone`: steps at the start of the backward body that run before all others.
+PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s = 0, std::size_t alone = 0);
 
 }  // namespace mirfak

@@ -5,7 +5,8 @@
 //   current    x -> largest;  x -> rows, columns
 //   block      x -> rows, columns
 //   micro      x -> rows, columns
-//   nested     x -> largest;  x -> rows;  x -> columns   the columns after a Hadamard transform, so by another kernel
+//   nested     x -> largest;  x -> rows;  x -> columns   NVFP4: the columns after a Hadamard transform, so by another
+//                                                        kernel; torchao's scales of rows: as Inductor divides the work
 //
 // Ada and Hopper multiply 8-bit operands in one layout only (cuBLAS: transposed times not transposed), so delayed and
 // current scaling need transposed copies there; from Blackwell on, one copy suffices. Scales of blocks lie along the
@@ -46,9 +47,8 @@ KernelPrecision kernel_precision(const Job& job) {
 
 std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job) {
   const Scaling scaling = job.recipe().scaling;
-  // A successor whose fits are taken over from an architecture has its formats.
-  const bool micro_scales = gpu.architecture == "blackwell" || gpu.like_architecture == "blackwell";
-  const bool scales = scaling != Scaling::micro || micro_scales;
+  // Tensor cores that multiply 4-bit operands apply scales of small groups, to operands in 8 bits too.
+  const bool scales = scaling != Scaling::micro || gpu.peak_flops.contains(Precision::fp4);
   if (!scales || !gpu.peak_flops.contains(job.precision()) || !gpu.peak_flops.contains(job.product_precision())) {
     return FormatObstacle{"training.precision", gpu.title + " cannot compute in " + job.training.precision};
   }

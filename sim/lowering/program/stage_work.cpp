@@ -230,6 +230,14 @@ const StageWork::PairWork& StageWork::pair(const Pass& forward, const Pass& back
   return pairs_.at({forward.chunk, backward.chunk, backward.kind});
 }
 
+// Steps of a backward pass that run beside no forward pass. Megatron-LM recomputes a chunk before its backward pass,
+// with its exchanges in the open (model_chunk_schedule_plan.py, recompute_model_chunk_schedule_plan); DualPipe's
+// overlap is of whole passes.
+std::size_t StageWork::recomputed_alone(const PartitionedBlock& block, Pass::Kind kind) const {
+  const bool combined = schedule_of(job_.strategy.schedule).in_groups;
+  return combined && makes_input_gradient(kind) ? block.recompute.size() : 0;
+}
+
 // Pairs block by block: the first block of the forward pass with the first of the backward pass, which is the last of
 // its chunk.
 StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backward) {
@@ -242,7 +250,8 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   for (int i = 0; i < std::max(ahead.blocks(), back.blocks()); ++i) {
     const auto [first, second] = blocks_of_pair(ahead, back, i);
     paired.push_back(pair_bodies(first < 0 ? none : as_priced_.bodies_of(first).forward,
-                                 second < 0 ? none : body_of(as_priced_.bodies_of(second), backward.kind)));
+                                 second < 0 ? none : body_of(as_priced_.bodies_of(second), backward.kind), 0,
+                                 second < 0 ? 0 : recomputed_alone(blocks_.of(second), backward.kind)));
     if (factors_ != nullptr) paired.back().body = slowed(std::move(paired.back().body), *factors_);
     append(whole, fold(paired.back().body));
   }

@@ -62,6 +62,7 @@ class StageWork {
  private:
   PassWork whole(int chunk, Pass::Kind kind);
   PairWork make_pair(const Pass& forward, const Pass& backward);
+  std::size_t recomputed_alone(const PartitionedBlock& block, Pass::Kind kind) const;
   const PassWork::Steps& pair_steps(const PairedBody& paired, BlockId ahead, const Pass& forward, BlockId back,
                                     const Pass& backward);
   MeshAxisSet axes_of(int chunk, Pass::Kind kind, int first, int last);
