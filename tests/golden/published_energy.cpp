@@ -80,7 +80,7 @@ TEST_CASE("the power of immersed nodes on direct current is within 12 % of what 
 TEST_CASE("powers and energies that were measured lie in their ranges as often as these promise") {
   double coverage = 0;
   int tables = 0;
-  for (const char* table : {"h100-jobs", "perseus-a100", "perseus-a40"}) {
+  for (const std::string table : {"h100-jobs", "perseus-a100", "perseus-a40"}) {
     CAPTURE(table);
     const SourceScore score = energy_scores(table);
     for (const DrawnQuantity quantity : {DrawnQuantity::gpu_power, DrawnQuantity::gpu_energy}) {
