@@ -42,7 +42,9 @@ TEST_CASE("the integral of a captured step's power is its energy, and its parts 
       const PowerWaveform& of = report.waveform;
       CHECK(of.interval_s * static_cast<double>(of.intervals()) == doctest::Approx(result.iteration_s).epsilon(1e-9));
       CHECK(total_of(of.gpus_w) * of.interval_s == doctest::Approx(result.energy_j).epsilon(1e-9));
-      CHECK(total_of(of.machine_w) * of.interval_s == doctest::Approx(result.facility.machine_energy_j).epsilon(1e-9));
+      const double machine_j = result.energy_j + (result.host_power_w + 300) * result.iteration_s;
+      CHECK(total_of(of.machine_w) * of.interval_s == doctest::Approx(machine_j).epsilon(1e-9));
+      CHECK(result.facility.machine_energy_j == doctest::Approx(machine_j).epsilon(1e-9));
       double parts_j = 0;
       for (const std::vector<double>& part : of.parts_w) parts_j += total_of(part) * of.interval_s;
       CHECK(parts_j == doctest::Approx(result.energy_j).epsilon(1e-9));
@@ -60,6 +62,8 @@ TEST_CASE("a captured step that waits for communication draws in collectives wha
   const CapturedScenario scenario = shipped("fsdp", "{nodes: [{type: hgx-h100, count: 1}]}");
   const CaptureSimulation simulation = simulate(scenario, sources());
   const PowerReport report = power_report(scenario, simulation, 1e-3);
+  CHECK(simulation.result.host_power_w > 0);  // whether or not the cluster says anything of its facility
+  CHECK(report.waveform.hosts_w.front() == simulation.result.host_power_w);
   CHECK(total_of(report.waveform.parts_w[static_cast<std::size_t>(PowerPart::passes)]) > 0);
   CHECK(total_of(report.waveform.gpus_in_collectives) > 0);
   CHECK(report.profile.swing_without_collectives_w <= simulation.result.power->swing_w * (1 + 1e-9));

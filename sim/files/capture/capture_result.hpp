@@ -76,6 +76,7 @@ struct CaptureResult {
   std::int64_t gpus = 0;              // one for each rank of the job, captured or not
   double energy_j = 0;                // of these GPUs
   std::optional<PowerFigures> power;  // of their power over time; nothing: not asked for (simulate() asks)
+  double host_power_w = 0;            // of the nodes that they are in, without GPUs
   FacilityUse facility;               // of the nodes that they are in
   std::optional<double> cost_usd;     // of these GPUs for the iteration; nullopt: no price is known for some GPU
   std::uint64_t events = 0;           // that the engine handled

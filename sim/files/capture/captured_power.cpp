@@ -33,11 +33,7 @@ class CapturedPower {
 
   Picoseconds iteration() const { return executed_.timeline.makespan; }
   double gpus() const { return static_cast<double>(result_.gpus); }
-  // Power of hosts and network, of which the result has the energy of a step.
-  double hosts_w() const {
-    const double others_w = (result_.facility.machine_energy_j - result_.energy_j) / result_.iteration_s;
-    return others_w - cluster_.facility().network_power_w;
-  }
+  double hosts_w() const { return result_.host_power_w; }
 
   // Calls `visit` with the power of each captured rank's GPU, and the number of GPUs that it stands for.
   template <typename Visit>
