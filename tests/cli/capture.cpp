@@ -261,6 +261,22 @@ TEST_CASE("clocks are planned for the passes of a captured pipeline") {
   CHECK(has(refused.err, "ranks 0 and 1 wait for each other inside a pass"));
 }
 
+TEST_CASE("the power of a captured step over time is a file, and its figures can be asserted") {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "watts.json").string();
+  const Finished finished = simulated({"--power", file, "--power-resolution", "1ms", "--format", "json"});
+  REQUIRE(finished.status == 0);
+  const nlohmann::json out = nlohmann::json::parse(finished.out);
+  const double step_s = out["iteration_time_s"].get<double>();
+  CHECK(out["power"]["all_gpus"]["mean_w"].get<double>() * step_s ==
+        doctest::Approx(out["energy_j"].get<double>()).epsilon(1e-9));
+  CHECK(nlohmann::json::parse(read_text(file))["series"][1]["name"] == "gpus_w");
+  CHECK(out["power_peak_w"].get<double>() >= out["average_power_w"].get<double>() * (1 - 1e-9));
+  const Finished asserted = simulated({"--set", "assert=['power_peak_w < 1']"});
+  CHECK(asserted.status == 4);
+  CHECK(has(asserted.err, "power_peak_w"));
+}
+
 TEST_CASE("what makes no sense for a capture is refused") {
   CHECK(has(run({"simulate", kCapture}).err, "give --nodes TYPE:COUNT"));
   CHECK(

@@ -364,6 +364,34 @@ class Others(unittest.TestCase):
         with self.assertRaises(AttributeError):
             result.godput
 
+    def test_frontier_of_parts_and_ways(self):
+        scenario = SCENARIOS / "papers" / "perseus" / "gpt3-1.3b-a100.yaml"
+        result = mirfak.frontier(scenario, unit="part", switch_time=0.001)
+        expected = of_program("frontier", scenario, "--unit", "part", "--switch-time", "1ms")
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        for wrong in [{"switch_time": 0.1}, {"communication_sms": [4]}, {"unit": "parts"}]:
+            with self.assertRaises(mirfak.InputError):
+                mirfak.frontier(scenario, **wrong)
+        with self.assertRaises(mirfak.InputError):
+            mirfak.frontier(scenario, joint=True, communication_sms=[1000])
+
+    def test_power_over_time(self):
+        result = mirfak.simulate(SMALL)
+        power = result.power(0.001)
+        watts = power["series"][1]["watts"]
+        self.assertEqual(power["series"][1]["name"], "gpus_w")
+        self.assertAlmostEqual(sum(watts) * power["interval_s"] / result.energy_j, 1, places=9)
+        result.write_power("watts.csv")
+        self.assertTrue(pathlib.Path("watts.csv").read_text().startswith("time_s,machine_w,gpus_w"))
+        trained = mirfak.train(SCENARIOS / "train-llama3-405b-h100.yaml", samples=3)
+        run = trained.power(3600)
+        self.assertAlmostEqual(sum(run["series"][0]["watts"]) * run["interval_s"] / run["energy_j"], 1, places=9)
+        trained.write_power("run.json", 3600)
+        self.assertEqual(json.loads(pathlib.Path("run.json").read_text())["energy_j"], run["energy_j"])
+        for wrong in [lambda: result.power(2), lambda: trained.power(0.5), lambda: result.write_power("watts.png")]:
+            with self.assertRaises(mirfak.InputError):
+                wrong()
+
     def test_validate(self):
         rows = ("gpu,n_gpus,n_layers,hidden,n_heads,seq_len,micro_batch,global_batch,dtype,s_per_iter_derived\n"
                 "A100,8,24,1024,16,1024,4,64,float16,1\n"

@@ -214,3 +214,47 @@ TEST_CASE("the share of the unmeasured falls with every source") {
   CHECK(unmeasured_share(1) == 0.125);
   CHECK(unmeasured_share(9) == doctest::Approx(0.001));
 }
+
+// Powers that are measured 4 % apart in one table and 8 % in the other, some of them in rows without seconds.
+TEST_CASE("ranges of power: widths of the tables that state what GPUs drew, each judged by the others") {
+  std::mt19937 random(3);
+  std::normal_distribution<double> error;
+  std::vector<ValidatedRun> runs = noisy_runs(3, 200);
+  const auto drawn = [](ValidatedRun& run) -> std::optional<RangedPair>& {
+    return run.drawn[static_cast<std::size_t>(DrawnQuantity::gpu_power)];
+  };
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    ValidatedRun& run = runs[i];
+    if (run.run.where.file == "t2.csv") continue;
+    const double measured = 700 * std::exp((run.run.where.file == "t0.csv" ? 0.04 : 0.08) * error(random));
+    drawn(run) = RangedPair{{700, measured}, 600, 800};
+    run.run.gpu_power_w = measured;
+    run.run.ran = true;
+    if (i % 2 == 0) run.seconds.measured = 0;
+  }
+  const std::optional<PowerRanges> ranges = fit_power_ranges(runs, 0.8);
+  REQUIRE(ranges);
+  REQUIRE(ranges->left_out.tables.size() == 2);
+  CHECK(ranges->gpus.below > 0.04 * 1.28);
+  CHECK(ranges->gpus.above < 0.08 * 1.4);
+  CHECK(ranges->left_out.tables[0].runs == 200);
+  CHECK(ranges->left_out.tables[0].coverage > 0.9);
+  CHECK(ranges->left_out.tables[1].coverage < 0.6);
+
+  const SourceScore of_all = score(runs, "all", "A");
+  const DrawnScore& power = of_all.drawn[static_cast<std::size_t>(DrawnQuantity::gpu_power)];
+  CHECK(power.errors.count == 400);
+  CHECK(power.mean_width == doctest::Approx(200.0 / 700));
+  CHECK(power.coverage > 0.9);
+  CHECK(of_all.drawn[static_cast<std::size_t>(DrawnQuantity::gpu_energy)].errors.count == 0);
+
+  const RangeWidths widths = fit_range_widths(runs, 0.8);
+  const std::string file = ranges_yaml(widths, judge_range_widths(runs, 0.8), "600 runs");
+  const PowerWidths read = read_range_widths(folder_with(file + power_ranges_yaml(*ranges))).power;
+  CHECK(read.gpus.below == doctest::Approx(ranges->gpus.below).epsilon(0.01));
+  CHECK_FALSE(read.hosts.known());
+  for (ValidatedRun& run : runs) {
+    if (run.run.where.file == "t1.csv") drawn(run).reset();
+  }
+  CHECK_FALSE(fit_power_ranges(runs, 0.8));
+}

@@ -121,7 +121,7 @@ TEST_CASE("rows that do not state what is needed say so") {
   CHECK(reason("global_batch") == "the row does not state the global batch");
   CHECK(reason("seq_len") == "the row does not state the sequence length");
   CHECK(reason("gpu") == "the row does not state the GPU");
-  CHECK(reason("s_per_iter_derived") == "the row states no seconds per iteration");
+  CHECK(reason("s_per_iter_derived") == "the row states no seconds per iteration, and no power");
   CHECK(row_with({{"model", "GPT"}, {"hidden", ""}}).skipped.find("hidden") != std::string::npos);
   CHECK(row_with({{"tp", "3"}}).skipped.find("not a multiple") != std::string::npos);
 }

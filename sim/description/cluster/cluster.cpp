@@ -334,6 +334,11 @@ Cluster read_cluster(const Node& section, const Catalog& catalog) {
   const std::optional<Node> perturbations = mapping.find("perturbations");
   Facility facility = read_facility(mapping, catalog.folder());
   mapping.finish();
+  if (facility.power_floor) {
+    for (NodeAllotment& allotment : nodes) {
+      allotment.hardware.spec.dummy_work_slowdown = facility.power_floor->slowdown;
+    }
+  }
   if (facility.power_cap_w > 0) divide_cap(*mapping.find("power_cap_w"), facility.power_cap_w, nodes);
   number_entries(nodes);
   facility.asked = facility.asked || std::any_of(nodes.begin(), nodes.end(), [](const NodeAllotment& allotment) {

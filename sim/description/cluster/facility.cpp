@@ -77,15 +77,32 @@ PowerFloor read_power_floor(const Node& node) {
   Mapping stated(node);
   PowerFloor floor;
   floor.share = stated.number_or("share", 0, 0, 1);
-  if (const std::optional<Node> ramp = stated.find("ramp_down_w_per_s")) {
-    floor.ramp_down_w_per_s = ramp->as_number(0, kMaxRamp);
-    if (floor.ramp_down_w_per_s == 0) ramp->fail("expected more than 0", "leave it out for power that falls at once");
-  }
+  const auto read_ramp = [&](const char* key, double& ramp, const char* hint) {
+    const std::optional<Node> of = stated.find(key);
+    if (!of) return;
+    ramp = of->as_number(0, kMaxRamp);
+    if (ramp == 0) of->fail("expected more than 0", hint);
+  };
+  read_ramp("ramp_down_w_per_s", floor.ramp_down_w_per_s, "leave it out for power that falls at once");
+  read_ramp("ramp_up_w_per_s", floor.ramp_up_w_per_s, "leave it out for power that rises at once");
+  floor.slowdown = stated.number_or("slowdown", 0, 0, 1);
   stated.finish();
-  if (floor.share == 0 && floor.ramp_down_w_per_s == 0) {
-    node.fail("a floor of nothing", "write share, ramp_down_w_per_s, or both");
+  if (floor.share == 0 && floor.ramp_down_w_per_s == 0 && floor.ramp_up_w_per_s == 0) {
+    node.fail("a floor of nothing", "write share, ramp_down_w_per_s, ramp_up_w_per_s, or several");
   }
   return floor;
+}
+
+StaggeredReplicas read_staggered(const Node& node) {
+  constexpr std::int64_t kMostGroups = 1024;
+  constexpr double kMaxStep_s = 1000;
+  Mapping stated(node);
+  StaggeredReplicas out;
+  out.groups = static_cast<int>(stated.require("groups").as_integer(2, kMostGroups));
+  out.step_s = stated.require("step_s").as_number(0, kMaxStep_s);
+  if (out.step_s == 0) stated.require("step_s").fail("expected more than 0", "leave staggered_replicas out");
+  stated.finish();
+  return out;
 }
 
 void read_embodied(const Node& node, Facility& facility) {
@@ -115,6 +132,9 @@ Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware) 
         ->fail("pue counts the power of cooling already", "leave out cooling_power_w, or pue");
   }
   if (const std::optional<Node> floor = cluster.find("power_floor")) facility.power_floor = read_power_floor(*floor);
+  if (const std::optional<Node> staggered = cluster.find("staggered_replicas")) {
+    facility.staggered_replicas = read_staggered(*staggered);
+  }
   if (const std::optional<Node> carbon = cluster.find("carbon_g_per_kwh")) read_carbon(*carbon, hardware, facility);
   if (const std::optional<Node> embodied = cluster.find("embodied")) read_embodied(*embodied, facility);
   return facility;

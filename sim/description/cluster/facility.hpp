@@ -13,14 +13,27 @@ namespace mirfak {
 struct PowerFloor {
   double share = 0;              // of the GPU's power limit; 0: no floor
   double ramp_down_w_per_s = 0;  // most by which a GPU's power falls; 0: it falls at once
+  double ramp_up_w_per_s = 0;    // most by which it rises: it rises ahead of work that is known to come; 0: at once
+  double slowdown = 0;           // share by which kernels take longer beside dummy work; 0: the GPU burns by itself
 
   friend bool operator==(const PowerFloor&, const PowerFloor&) = default;
 };
 
-// Surroundings of a cluster's GPUs, and the source of their power. Only the cap changes times.
+// Replicas that begin an iteration one group after the other, so that their power does not swing together: those that
+// divide experts among them begin together, the k-th such block in group k modulo `groups`.
+struct StaggeredReplicas {
+  int groups = 1;
+  double step_s = 0;  // time from the beginning of a group to that of the next
+
+  friend bool operator==(const StaggeredReplicas&, const StaggeredReplicas&) = default;
+};
+
+// Surroundings of a cluster's GPUs, and the source of their power. Only the cap, the slowdown of a floor and staggered
+// replicas change times.
 struct Facility {
   double power_cap_w = 0;  // limit for all GPUs together; 0: none
   std::optional<PowerFloor> power_floor;
+  std::optional<StaggeredReplicas> staggered_replicas;
   double network_power_w = 0;  // power of switches and cables
   double cooling_power_w = 0;  // power of cooling that pue does not count
   double pue = 1;              // power of the facility divided by that of its computers
@@ -34,9 +47,9 @@ struct Facility {
   double embodied_kg(double gpu_seconds) const;
 };
 
-// Reads power_cap_w, power_floor, network_power_w, cooling_power_w, pue, carbon_g_per_kwh and embodied of a `cluster`
-// section. `hardware` is the folder that holds grids.yaml. carbon_g_per_kwh is a number, the name of a grid, or the
-// path of a CSV file with the column g_per_kwh and one row per hour.
+// Reads power_cap_w, power_floor, staggered_replicas, network_power_w, cooling_power_w, pue, carbon_g_per_kwh and
+// embodied of a `cluster` section. `hardware` is the folder that holds grids.yaml. carbon_g_per_kwh is a number, the
+// name of a grid, or the path of a CSV file with the column g_per_kwh and one row per hour.
 Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware);
 
 }  // namespace mirfak

@@ -74,6 +74,7 @@ double GpuSpec::settable_clock_hz(double share) const {
 TimeFactors NodeSpec::time_factors() const {
   TimeFactors factors = correction ? correction->factors : TimeFactors{};
   factors.host *= host_factor.value;
+  factors.compute *= 1 + dummy_work_slowdown;
   return factors;
 }
 

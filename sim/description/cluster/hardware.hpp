@@ -310,12 +310,13 @@ struct NodeSpec {
   Figure host_factor{
       1, {}};  // time of its processors to issue work, as a multiple of the frameworks' figures; 1 unless known
   std::optional<Correction> correction;
+  double dummy_work_slowdown = 0;  // share by which its kernels take longer beside dummy work (PowerFloor::slowdown)
   NodeTopology topology;
 
   double idle_host_w() const;  // host_idle_power_w, or host_power_w where that is not known
 
-  // Returns the factors by which everything takes longer than priced for any node: by its processors, and by its
-  // correction.
+  // Returns the factors by which everything takes longer than priced for any node: by its processors, by its
+  // correction, and beside dummy work.
   TimeFactors time_factors() const;
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;

@@ -14,9 +14,12 @@ namespace {
 using OverTime = IterationFigure::OverTime;
 
 constexpr const char* kNoPrice = "no price is known for some GPU";
+constexpr const char* kNoCostRange = "no price is known for some GPU, or no range";
 constexpr const char* kNoTraining = "the scenario says nothing of training.tokens";
 constexpr const char* kNoFacility = "the cluster says nothing of its facility";
 constexpr const char* kNoRange = "no range is known";
+constexpr const char* kNoEnergyRange = "no range of power, or of time, is known";
+constexpr const char* kNoMachineRange = "the cluster says nothing of its facility, or no range of hosts is known";
 constexpr const char* kNoPowerOverTime = "the iteration was executed in part, or is a mean of several";
 constexpr const char* kNoMemoryRange = "nothing is known of the error of predicted needs";
 
@@ -32,6 +35,22 @@ bool has_price(const FigureInputs& in) { return in.result.priced; }
 bool has_facility(const FigureInputs& in) { return in.facility.asked; }
 bool has_memory(const FigureInputs& in) { return in.result.memory_capacity_bytes > 0; }
 bool has_range(const FigureInputs& in) { return in.result.iteration_time_high_s > 0; }
+bool has_energy_range(const FigureInputs& in) { return in.result.energy_high_j > 0; }
+bool has_machine_range(const FigureInputs& in) { return in.facility.asked && in.result.machine_energy_high_j > 0; }
+// Returns a figure of the facility, which has the machine's range in proportion.
+auto with_machine(double IterationResult::*of, double IterationResult::*end_of_machine) {
+  return [=](const FigureInputs& in) {
+    const IterationResult& result = in.result;
+    return result.machine_energy_j > 0 ? result.*of * (result.*end_of_machine / result.machine_energy_j) : 0;
+  };
+}
+// Returns the cost at one end of the range of the time.
+auto cost_at(double IterationResult::*time) {
+  return [=](const FigureInputs& in) {
+    const IterationResult& result = in.result;
+    return result.iteration_time_s > 0 ? result.cost_usd * (result.*time / result.iteration_time_s) : 0;
+  };
+}
 bool has_fit_probability(const FigureInputs& in) { return in.result.fit_probability >= 0; }
 bool has_power_floor(const FigureInputs& in) { return in.facility.power_floor.has_value(); }
 bool has_power(const FigureInputs& in) { return in.result.power.has_value(); }
@@ -142,6 +161,16 @@ void add_memory(Figures& out) {
 
 void add_costs(Figures& out) {
   out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).with(amount);
+  out.add("energy_low_j", "energy, from",
+          "From here to energy_high_j lies the energy of 80 % of measured iterations, by how far measured times and "
+          "powers lay from predicted ones (hw_profiles/ranges.yaml).",
+          member(&IterationResult::energy_low_j))
+      .unknown(kNoEnergyRange, has_energy_range)
+      .with(amount, not_stored);
+  out.add("energy_high_j", "energy, to", "The end of the range that energy_low_j begins.",
+          member(&IterationResult::energy_high_j))
+      .unknown(kNoEnergyRange, has_energy_range)
+      .with(amount, not_stored);
   out.add("power_floor_energy_j", "energy of the power floor",
           "Part of the energy that GPUs burn to keep cluster.power_floor.",
           member(&IterationResult::power_floor_energy_j))
@@ -163,6 +192,15 @@ void add_costs(Figures& out) {
           member(&IterationResult::cost_usd))
       .unknown(kNoPrice, has_price)
       .with(amount);
+  const auto has_cost_range = [](const FigureInputs& in) { return has_price(in) && has_range(in); };
+  out.add("cost_low_usd_per_iteration", "cost, from", "Price of all GPUs for iteration_time_low_s, in USD.",
+          cost_at(&IterationResult::iteration_time_low_s))
+      .unknown(kNoCostRange, has_cost_range)
+      .with(amount, not_stored);
+  out.add("cost_high_usd_per_iteration", "cost, to", "Price of all GPUs for iteration_time_high_s, in USD.",
+          cost_at(&IterationResult::iteration_time_high_s))
+      .unknown(kNoCostRange, has_cost_range)
+      .with(amount, not_stored);
 }
 
 void add_training(Figures& out) {
@@ -192,10 +230,31 @@ void add_facility(Figures& out) {
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts and network.",
           member(&IterationResult::machine_energy_j))
       .with(of_facility, amount);
+  out.add("machine_energy_low_j", "energy of the machine, from",
+          "From here to machine_energy_high_j lies the energy of GPUs, hosts and network of 80 % of measured "
+          "iterations, "
+          "by the ranges of time, of the GPUs' power and of the hosts'.",
+          member(&IterationResult::machine_energy_low_j))
+      .with(of_facility, amount)
+      .unknown(kNoMachineRange, has_machine_range);
+  out.add("machine_energy_high_j", "energy of the machine, to",
+          "The end of the range that machine_energy_low_j begins.", member(&IterationResult::machine_energy_high_j))
+      .with(of_facility, amount)
+      .unknown(kNoMachineRange, has_machine_range);
   out.add("facility_energy_j", "energy of the facility",
           "Energy of the machine, times the facility's PUE, and of its cooling.",
           member(&IterationResult::facility_energy_j))
       .with(of_facility, amount);
+  out.add("facility_energy_low_j", "energy of the facility, from",
+          "facility_energy_j in proportion to machine_energy_low_j: PUE and cooling are taken as stated.",
+          with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_low_j))
+      .with(of_facility, amount)
+      .unknown(kNoMachineRange, has_machine_range);
+  out.add("facility_energy_high_j", "energy of the facility, to",
+          "The end of the range that facility_energy_low_j begins.",
+          with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_high_j))
+      .with(of_facility, amount)
+      .unknown(kNoMachineRange, has_machine_range);
   out.add("co2_kg", "CO2", "CO2 of the facility's energy, by the mean of the grid's hours.",
           member(&IterationResult::co2_kg))
       .with(of_facility)

@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
+#include "program/staggered_start.hpp"
 #include "simulation/breakdown.hpp"
 #include "simulation/facility_use.hpp"
 #include "simulation/long_iteration.hpp"
@@ -175,6 +176,7 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
   LoweringOptions of_sharers = options;
   of_sharers.whole_teams = of_sharers.operators = true;
   Program out = lower(job, blocks, plans, shared ? of_sharers : options);
+  out = staggered(std::move(out), job);
   if (job.cluster.perturbations().empty()) return out;
   if (out.slowest_stands_for_others) return perturbed_by_slowest(std::move(out), job, plans);
   return perturbed(std::move(out), job.cluster);
@@ -235,6 +237,12 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
+  const EnergyRange energy = energy_range(job, result);
+  result.energy_low_j = energy.low_j;
+  result.energy_high_j = energy.high_j;
+  const EnergyRange machine = machine_energy_range(job, result);
+  result.machine_energy_low_j = machine.low_j;
+  result.machine_energy_high_j = machine.high_j;
   const MemoryRange memory = memory_range(job, result);
   result.memory_peak_low_bytes = memory.low_bytes;
   result.memory_peak_high_bytes = memory.high_bytes;
@@ -252,6 +260,21 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
 
 }  // namespace
 
+namespace {
+
+// Refuses remedies of power for an iteration that is executed in part.
+void check_remedies_of_whole(const Facility& facility) {
+  const auto refuse = [](const char* what) {
+    fail_infeasible(
+        {}, fmt::format("{} is not known of an iteration with so many microbatches that it is executed in part", what),
+        "leave it out, or lower training.global_batch");
+  };
+  if (facility.power_floor) refuse("cluster.power_floor: what GPUs burn to keep it");
+  if (facility.staggered_replicas) refuse("cluster.staggered_replicas: what replicas do that begin later");
+}
+
+}  // namespace
+
 void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
   check_cancelled();
   const auto sums = [this] {
@@ -260,12 +283,7 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
                          energy_of_iteration(plans, program, seconds), energy_of_plans(plans, program, seconds),
                          timeline.events};
   };
-  if (job.cluster.facility().power_floor && is_long_iteration(job)) {
-    fail_infeasible({},
-                    "cluster.power_floor: what GPUs burn to keep it is not known of an iteration with so many "
-                    "microbatches that it is executed in part",
-                    "leave it out, or lower training.global_batch");
-  }
+  if (is_long_iteration(job)) check_remedies_of_whole(job.cluster.facility());
   if (const auto whole = sums_of_long_iteration(*this, options, executor, sums)) {
     result = result_of(*this, of_blocks, to_seconds(whole->time), whole->activities, whole->energy_j,
                        whole->energy_of_plans);

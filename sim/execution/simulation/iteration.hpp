@@ -57,15 +57,19 @@ struct IterationResult {
   double memory_capacity_bytes = 0;  // capacity of the fullest stage
   double fit_probability = -1;       // probability that every stage has the memory it needs; below 0: not known
   int fullest_stage = 0;
-  std::size_t fullest_plan = 0;       // index into `stages` of the fullest stage and class of replicas
-  bool fits = false;                  // true if it fits on every stage
-  double energy_j = 0;                // energy of all GPUs
+  std::size_t fullest_plan = 0;  // index into `stages` of the fullest stage and class of replicas
+  bool fits = false;             // true if it fits on every stage
+  double energy_j = 0;           // energy of all GPUs
+  double energy_low_j = 0;       // range that measurements of it keep (PowerWidths); 0: not known
+  double energy_high_j = 0;
   double power_floor_energy_j = 0;    // part of it that GPUs burn to keep cluster.power_floor
   double average_power_w = 0;         // power of all GPUs
   std::optional<PowerFigures> power;  // nothing: the iteration was executed in part, or is a mean of several
   // Figures of the machine (GPUs, hosts, network), of the facility around it, and emissions from making and running it.
   // All 0 unless the cluster says anything of its facility.
   double machine_energy_j = 0;
+  double machine_energy_low_j = 0;  // range that measurements of it keep; 0: not known
+  double machine_energy_high_j = 0;
   double facility_energy_j = 0;
   double co2_kg = 0;           // emissions for the facility's energy; 0: no intensity is known
   double embodied_co2_kg = 0;  // the iteration's share of the emissions from making the GPUs

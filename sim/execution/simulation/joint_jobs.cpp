@@ -172,6 +172,11 @@ JointSimulation simulate_together(std::span<const JobAmong> jobs, int iterations
     fail_infeasible({}, "cluster.power_floor: what GPUs burn to keep it is not known of jobs that wait for each other",
                     "leave it out, or simulate each job alone");
   }
+  if (std::any_of(jobs.begin(), jobs.end(),
+                  [](const JobAmong& job) { return job.job.cluster.facility().staggered_replicas.has_value(); })) {
+    fail_infeasible({}, "cluster.staggered_replicas: replicas of jobs that share a cluster begin together",
+                    "leave it out, and let jobs begin one after the other by start_s");
+  }
   return JointRun(jobs, iterations, options).run();
 }
 

@@ -66,62 +66,19 @@ constexpr auto draws_power_or_keeps_busy = [](const Program& program, TaskId tas
          program.class_of(task).kind == TaskKind::collective;
 };
 
-// Power of one GPU by parts, and the share of time in which it waits while a collective is under way.
-struct GpuPower {
-  explicit GpuPower(std::size_t intervals) : in_collectives(intervals) { parts.fill(Series(intervals)); }
-
-  Series& operator[](PowerPart part) { return parts[static_cast<std::size_t>(part)]; }
-
-  std::array<Series, kPowerParts> parts;
-  Series in_collectives;
-};
-
-struct Span {
-  Picoseconds start = 0;
-  Picoseconds end = 0;
-};
-
-// Calls `visit` with each part of [start, end) and whether it lies in one of the spans, which ascend by their starts.
-// `next`: the first span that may end after `start`.
-template <typename Visit>
-void divide(Picoseconds start, Picoseconds end, std::span<const Span> spans, std::size_t& next, const Visit& visit) {
-  while (start < end) {
-    while (next < spans.size() && spans[next].end <= start) ++next;
-    const bool inside = next < spans.size() && spans[next].start <= start;
-    Picoseconds until = end;
-    if (next < spans.size()) until = std::min(end, inside ? spans[next].end : spans[next].start);
-    visit(start, until, inside);
-    start = until;
-  }
-}
-
-// Sorts spans and joins those that overlap.
-std::vector<Span> joined(std::vector<Span> spans) {
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
-  std::vector<Span> out;
-  for (const Span& span : spans) {
-    if (span.end <= span.start) continue;
-    if (!out.empty() && span.start <= out.back().end) {
-      out.back().end = std::max(out.back().end, span.end);
-    } else {
-      out.push_back(span);
-    }
-  }
-  return out;
-}
-
 // Adds the power of one rank. `blocked_w`: power of its share of a GPU while it waits.
 void add_rank(const PowerInputs& in, const PowerGrid& grid, std::span<const TaskId> tasks, double blocked_w,
               GpuPower& out) {
-  std::vector<Span> busy;
-  std::vector<Span> collectives;
+  std::vector<TimeSpan> busy;
+  std::vector<TimeSpan> collectives;
   const auto part_of = [](TaskKind kind) {
     if (kind == TaskKind::optimizer) return PowerPart::optimizer;
     return kind == TaskKind::collective ? PowerPart::collectives : PowerPart::passes;
   };
   for (const TaskId task : tasks) {
-    const Span span{in.timeline.start[task], in.timeline.end[task]};
+    const TimeSpan span{in.timeline.start[task], in.timeline.end[task]};
     const TaskClass& of = in.program.class_of(task);
+    if (of.kind == TaskKind::issue) continue;  // waits
     const PowerPart part = part_of(of.kind);
     grid.add_energy(out[part], span.start, span.end, of.energy_j);
     if (in.program.streams[in.program.stream[task]].kind == StreamKind::compute) {
@@ -131,18 +88,7 @@ void add_rank(const PowerInputs& in, const PowerGrid& grid, std::span<const Task
       collectives.push_back(span);
     }
   }
-  collectives = joined(std::move(collectives));
-  std::size_t next = 0;
-  const auto wait = [&](Picoseconds start, Picoseconds end, bool in_collective) {
-    grid.add(out[in_collective ? PowerPart::collectives : PowerPart::waiting], start, end, blocked_w);
-    if (in_collective) grid.add(out.in_collectives, start, end, 1);
-  };
-  Picoseconds free_from = 0;
-  for (const Span& span : busy) {
-    divide(free_from, span.start, collectives, next, wait);
-    free_from = span.end;
-  }
-  divide(free_from, grid.iteration(), collectives, next, wait);
+  add_waiting(grid, busy, std::move(collectives), blocked_w, out);
 }
 
 // GPUs that one GPU of the program stands for: its ranks in the program, and the GPUs, by the cluster's numbers.
@@ -194,24 +140,6 @@ std::vector<PowerSlope> floor_of(const PowerInputs& in, const TasksOfRanks& task
   return power_above_work(*floor, hardware.gpu.limit_w(), waiting_w(hardware, gpu), work, in.timeline.makespan);
 }
 
-double time_constant_of(const NodeSpec& node) {
-  return node.supply_time_constant_s ? node.supply_time_constant_s->value : 0;
-}
-
-Series sum_of(const std::array<Series, kPowerParts>& parts) {
-  Series out(parts.front().size());
-  for (const Series& part : parts) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += part[i];
-  }
-  return out;
-}
-
-// Holds the power of one GPU to its limit, over the window of its limiter.
-void hold(const GpuSpec& gpu, const PowerGrid& grid, Series& watts) {
-  const double window = std::max(1.0, std::ceil(kLimitWindow_s / grid.interval_s()));
-  hold_to_limit(watts, gpu.limit_w(), static_cast<std::size_t>(window));
-}
-
 // Returns the power of one GPU: of its tasks, held to its limit, smoothed by its node's supply.
 GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRanks& tasks, const GpuClass& gpu) {
   const NodeHardware& hardware = hardware_of(in, gpu);
@@ -220,13 +148,7 @@ GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRan
     add_rank(in, grid, tasks.of(rank), hardware.gpu.blocked_w.value / hardware.spec.ranks_per_gpu, out);
   }
   for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(out[PowerPart::floor], slope);
-  // Power that is drawn later than its work is that of passes.
-  const Series asked = sum_of(out.parts);
-  Series held = asked;
-  hold(hardware.gpu, grid, held);
-  for (std::size_t i = 0; i < held.size(); ++i) out[PowerPart::passes][i] += held[i] - asked[i];
-  const double time_constant_s = time_constant_of(hardware.spec);
-  for (Series& part : out.parts) smooth(part, grid.interval_s(), time_constant_s);
+  limit_and_smooth(hardware, grid, out);
   return out;
 }
 
@@ -248,8 +170,8 @@ Series all_gpus(const PowerInputs& in, const PowerGrid& grid) {
       }
     }
     for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(watts, slope);
-    hold(hardware.gpu, grid, watts);
-    smooth(watts, grid.interval_s(), time_constant_of(hardware.spec));
+    hold_to_own_limit(hardware.gpu, grid, watts);
+    smooth_by_supply(hardware.spec, grid, watts);
     add_times(out, watts, gpu.count);
   }
   return out;
@@ -262,7 +184,7 @@ Series all_gpus(const PowerInputs& in, const PowerGrid& grid, const Visit& visit
   Series out(grid.intervals());
   for (const GpuClass& gpu : gpu_classes(in)) {
     GpuPower power = power_of(in, grid, tasks, gpu);
-    Series sum = sum_of(power.parts);
+    Series sum = power.sum();
     add_times(out, sum, gpu.count);
     visit(gpu, power, std::move(sum));
   }
@@ -372,21 +294,6 @@ void add_units(const Cluster& cluster, const KnownSeries& series, const SeriesOf
   });
 }
 
-// Names the node types whose supply is not smoothed because nothing is known of it.
-std::vector<std::string> notes_on_supplies(const Cluster& cluster) {
-  std::vector<std::string> unknown;
-  for (const NodeGroup& group : cluster.groups()) {
-    const std::string& name = group.hardware.spec.name;
-    if (group.hardware.spec.supply_time_constant_s) continue;
-    if (std::find(unknown.begin(), unknown.end(), name) == unknown.end()) unknown.push_back(name);
-  }
-  if (unknown.empty()) return {};
-  return {
-      fmt::format("no time constant of the supply of {} is known (supply_time_constant_s of a node's file): power "
-                  "is not smoothed, so ramps are as steep as tasks begin and end",
-                  fmt::join(unknown, ", "))};
-}
-
 Series filled_in(const Series& gpus_w, const Series& collectives_w, const Series& in_collectives, double gpus) {
   const auto mean = [](const Series& of) {
     return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
@@ -400,10 +307,18 @@ Series filled_in(const Series& gpus_w, const Series& collectives_w, const Series
 
 }  // namespace
 
-std::string_view name_of(PowerPart part) {
-  constexpr std::string_view names[] = {"passes", "optimizer", "collectives", "waiting", "floor"};
-  static_assert(std::size(names) == kPowerParts);
-  return names[static_cast<std::size_t>(part)];
+std::vector<std::string> notes_on_supplies(const Cluster& cluster) {
+  std::vector<std::string> unknown;
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::string& name = group.hardware.spec.name;
+    if (group.hardware.spec.supply_time_constant_s) continue;
+    if (std::find(unknown.begin(), unknown.end(), name) == unknown.end()) unknown.push_back(name);
+  }
+  if (unknown.empty()) return {};
+  return {
+      fmt::format("no time constant of the supply of {} is known (supply_time_constant_s of a node's file): power "
+                  "is not smoothed, so ramps are as steep as tasks begin and end",
+                  fmt::join(unknown, ", "))};
 }
 
 PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bool units) {
@@ -444,11 +359,10 @@ PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bo
   return out;
 }
 
-PowerProfile power_profile(const Simulation& simulation) {
-  require_whole(simulation, "power over time");
+PowerProfile power_profile(Picoseconds iteration, double gpus,
+                           const std::function<GpusOverTime(const PowerGrid&, bool)>& over) {
   constexpr double kFine_s = 1e-3;  // a twentieth of half the period of the highest line
   constexpr std::size_t kStrongest = 10;
-  const Picoseconds iteration = simulation.timeline.makespan;
   PowerProfile out;
   // Transforms are fast for powers of two.
   std::size_t intervals = 4;
@@ -457,20 +371,28 @@ PowerProfile power_profile(const Simulation& simulation) {
     intervals *= 2;
   }
   const PowerGrid fine(iteration, to_seconds(iteration) / static_cast<double>(intervals), intervals);
-  const PowerInputs in = inputs_of(simulation);
-  out.lines = power_spectrum(all_gpus(in, fine), to_seconds(iteration));
+  out.lines = power_spectrum(over(fine, false).gpus_w, to_seconds(iteration));
   out.strongest = strongest(out.lines, kStrongest);
   const PowerGrid grid(iteration, kPowerFigureInterval_s);
-  Series collectives(grid.intervals());
-  Series in_collectives(grid.intervals());
-  const Series all = all_gpus(in, grid, [&](const GpuClass& gpu, GpuPower& power, const Series&) {
-    add_times(collectives, power[PowerPart::collectives], gpu.count);
-    add_times(in_collectives, power.in_collectives, gpu.count);
-  });
-  const auto gpus = static_cast<double>(simulation.job.cluster.physical_gpus());
+  const GpusOverTime all = over(grid, true);
   out.swing_without_collectives_w =
-      figures_of_power(filled_in(all, collectives, in_collectives, gpus), grid.interval_s()).swing_w;
+      figures_of_power(filled_in(all.gpus_w, all.collectives_w, all.in_collectives, gpus), grid.interval_s()).swing_w;
   return out;
+}
+
+PowerProfile power_profile(const Simulation& simulation) {
+  require_whole(simulation, "power over time");
+  const PowerInputs in = inputs_of(simulation);
+  const auto gpus = static_cast<double>(simulation.job.cluster.physical_gpus());
+  return power_profile(simulation.timeline.makespan, gpus, [&](const PowerGrid& grid, bool parts) {
+    if (!parts) return GpusOverTime{all_gpus(in, grid), {}, {}};
+    GpusOverTime out{{}, Series(grid.intervals()), Series(grid.intervals())};
+    out.gpus_w = all_gpus(in, grid, [&](const GpuClass& gpu, GpuPower& power, const Series&) {
+      add_times(out.collectives_w, power[PowerPart::collectives], gpu.count);
+      add_times(out.in_collectives, power.in_collectives, gpu.count);
+    });
+    return out;
+  });
 }
 
 PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,

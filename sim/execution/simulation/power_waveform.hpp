@@ -1,28 +1,18 @@
 #pragma once
 
+#include "simulation/gpu_power.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/power_spectrum.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace mirfak {
-
-// Work under way on a GPU, by which its power over time is divided.
-enum class PowerPart : std::uint8_t {
-  passes,       // forward and backward passes, with the collectives inside them that are no tasks of their own
-  optimizer,    // optimizer steps
-  collectives,  // waiting while a collective of the GPU is under way, and what collectives themselves draw
-  waiting,      // any other waiting
-  floor         // burnt to keep cluster.power_floor
-};
-inline constexpr std::size_t kPowerParts = 5;
-std::string_view name_of(PowerPart part);
 
 // GPUs, nodes or racks that draw the same power at all times.
 struct PowerUnit {
@@ -57,10 +47,6 @@ struct PowerWaveform {
   std::size_t shown_parts() const { return has_floor ? kPowerParts : kPowerParts - 1; }
 };
 
-// Shortest mean that a power controller is taken to hold to its limit: the sensor of the A100 and the H100 sees a
-// quarter of each 100 ms (arXiv 2312.02741). Windows of the controllers themselves are not published.
-inline constexpr double kLimitWindow_s = 0.025;
-
 // Most numbers that a waveform may have in all its series: some 100 MB as text.
 inline constexpr std::size_t kMostPowerNumbers = 10'000'000;
 
@@ -78,6 +64,20 @@ struct PowerProfile {
   double swing_without_collectives_w = 0;
 };
 PowerProfile power_profile(const Simulation& simulation);
+
+// Power of all GPUs over a grid; the last two are empty where they are not asked for.
+struct GpusOverTime {
+  std::vector<double> gpus_w;
+  std::vector<double> collectives_w;   // part of it in PowerPart::collectives
+  std::vector<double> in_collectives;  // mean number of GPUs that wait while a collective runs
+};
+// Returns the profile of the power of `gpus` GPUs over an iteration. `over(grid, parts)`: their power, with the last
+// two series if `parts` is true.
+PowerProfile power_profile(Picoseconds iteration, double gpus,
+                           const std::function<GpusOverTime(const PowerGrid&, bool)>& over);
+
+// Names the node types whose supply is not smoothed because nothing is known of it.
+std::vector<std::string> notes_on_supplies(const Cluster& cluster);
 
 // Returns the figures of a program's power. `timeline`: of the program.
 PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, const Program& program,

@@ -43,6 +43,44 @@ double unmeasured_share_of(const Job& job, const GpuSpec& gpu) {
   return job.ranges.measured == nullptr ? 0 : unmeasured_share(sources_of(job, gpu));
 }
 
+// Returns the watts of all hosts below or above which they lie, as the ln of each is off by `width`. A cluster that
+// does without fans or supplies takes away what they are said to draw, which is as uncertain as the host.
+double off_of_hosts_w(const Cluster& cluster, double factor) {
+  double out = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    const NodeSpec& spec = group.hardware.spec;
+    double squares = spec.host_power_w.value * spec.host_power_w.value;
+    const auto without = [&](bool left_out, const std::optional<Figure>& part) {
+      if (left_out && part) squares += part->value * part->value;
+    };
+    without(spec.cooling == Cooling::immersion, spec.fan_power_w);
+    without(spec.feed == Feed::direct_current, spec.supply_loss_w);
+    out += group.count * std::sqrt(squares);
+  }
+  return out * std::abs(factor - 1);
+}
+
+// Returns the range of an energy that all GPUs' is a part of. `other_w`: the distances of the hosts' power, below and
+// above.
+EnergyRange range_of_energy(double energy_j, const IterationResult& result, const PowerWidths& widths,
+                            double hosts_below_w, double hosts_above_w) {
+  const auto off = [&](double factor_of_gpus, double hosts_w) {
+    return std::hypot(result.energy_j * (factor_of_gpus - 1), hosts_w * result.iteration_time_s);
+  };
+  return {energy_j - std::min(energy_j, off(std::exp(-widths.gpus.below), hosts_below_w)),
+          energy_j + off(std::exp(widths.gpus.above), hosts_above_w)};
+}
+
+// Adds the range of the time: distances of logarithms add up as squares.
+EnergyRange with_time(const EnergyRange& by_power, double energy_j, const IterationResult& result) {
+  if (!by_power.known() || by_power.low_j <= 0 || result.iteration_time_low_s <= 0) return {};
+  const double below =
+      std::hypot(std::log(energy_j / by_power.low_j), std::log(result.iteration_time_s / result.iteration_time_low_s));
+  const double above = std::hypot(std::log(by_power.high_j / energy_j),
+                                  std::log(result.iteration_time_high_s / result.iteration_time_s));
+  return {energy_j * std::exp(-below), energy_j * std::exp(above)};
+}
+
 double share_of_layers_with_experts(const ModelSpec& model) {
   if (!model.blocks.empty()) return model.mixture.experts > 0 ? 1 : 0;
   std::int64_t layers = 0;
@@ -131,6 +169,28 @@ MemoryRange memory_range(const Job& job, const IterationResult& result) {
   const double platform = std::min(job.framework.memory.platform_bytes, result.memory_peak_bytes);
   const double allocated = result.memory_peak_bytes - platform;
   return {platform + allocated * std::exp(-widths.below), platform + allocated * std::exp(widths.above)};
+}
+
+EnergyRange energy_range_by_power(const Job& job, const IterationResult& result) {
+  const PowerWidths& widths = job.ranges.power;
+  if (!widths.gpus.known() || result.energy_j <= 0) return {};
+  return range_of_energy(result.energy_j, result, widths, 0, 0);
+}
+
+EnergyRange machine_energy_range_by_power(const Job& job, const IterationResult& result) {
+  const PowerWidths& widths = job.ranges.power;
+  if (!widths.gpus.known() || !widths.hosts.known() || result.machine_energy_j <= 0) return {};
+  return range_of_energy(result.machine_energy_j, result, widths,
+                         off_of_hosts_w(job.cluster, std::exp(-widths.hosts.below)),
+                         off_of_hosts_w(job.cluster, std::exp(widths.hosts.above)));
+}
+
+EnergyRange energy_range(const Job& job, const IterationResult& result) {
+  return with_time(energy_range_by_power(job, result), result.energy_j, result);
+}
+
+EnergyRange machine_energy_range(const Job& job, const IterationResult& result) {
+  return with_time(machine_energy_range_by_power(job, result), result.machine_energy_j, result);
 }
 
 double probability_of_fit(const Job& job, const IterationResult& result) {

@@ -34,6 +34,23 @@ MemoryRange memory_range(const Job& job, const IterationResult& result);
 // that of the stage that is least likely to fit, as stages err together; 0 if hosts lack memory. Below 0: not known.
 double probability_of_fit(const Job& job, const IterationResult& result);
 
+// Range in joules in which measurements of an iteration's energy lie. {0, 0}: not known.
+struct EnergyRange {
+  double low_j = 0;
+  double high_j = 0;
+
+  bool known() const { return high_j > 0; }
+};
+// Return the ranges of the energy of all GPUs, and of the whole machine: of the range of the time, in which a longer
+// iteration draws the same power, and of the widths of powers (PowerWidths). Errors of time, GPUs and hosts are taken
+// to be independent, so their logarithms, or their watts, add up as squares; hosts err alike. Energy that depends on
+// the machine's alone, such as a facility's, has its range in proportion.
+EnergyRange energy_range(const Job& job, const IterationResult& result);
+EnergyRange machine_energy_range(const Job& job, const IterationResult& result);
+// The same of means of powers, without the range of the time.
+EnergyRange energy_range_by_power(const Job& job, const IterationResult& result);
+EnergyRange machine_energy_range_by_power(const Job& job, const IterationResult& result);
+
 // Returns the standard deviation of ln(measured / predicted) on nodes with this correction.
 double range_deviation(const Correction& correction, const IterationResult& result);
 

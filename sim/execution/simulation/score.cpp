@@ -57,7 +57,8 @@ std::optional<IterationScore> score_simulated(const Job& job, const ShardedBlock
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
-  if (is_long_iteration(job) || job.cluster.facility().power_floor)
+  const Facility& facility = job.cluster.facility();
+  if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas)
     return score_simulated(job, blocks, hopeless, of_blocks, limit);
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;

@@ -208,6 +208,10 @@ void check_sampled(const Cluster& cluster) {
     fail_infeasible({}, "cluster.perturbations draws nothing: all samples would be alike",
                     "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}");
   }
+  if (cluster.facility().staggered_replicas) {
+    fail_infeasible({}, "cluster.staggered_replicas: samples draw what slows each rank, and replicas begin together",
+                    "leave it out, or --samples");
+  }
   if (cluster.facility().power_floor) {
     fail_infeasible({}, "cluster.power_floor: what GPUs burn to keep it is not known of samples",
                     "leave it out, or --samples");

@@ -3,6 +3,7 @@
 #include "base/staged_file.hpp"
 #include "capture/capture_report.hpp"
 #include "capture/capture_simulation.hpp"
+#include "capture/captured_power.hpp"
 #include "capture/captured_spread.hpp"
 #include "capture/captured_trace.hpp"
 #include "cli/chakra_files.hpp"
@@ -46,6 +47,11 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   if (!options.chakra.empty()) {
     of_files = write_chakra_files(options.chakra, options.chakra_ranks, scenario, captures);
   }
+  std::optional<PowerReport> power;
+  if (!options.power.empty()) {
+    power = power_report(scenario, simulation, options.power_resolution_s);
+    write_power(options.power, power_file_of(*power, scenario.resolved));
+  }
   std::optional<Sensitivity> gains;
   if (options.factor) gains = sensitivity(scenario, captures, result, *options.factor);
   std::optional<Spread> spread;
@@ -59,6 +65,7 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
   nlohmann::ordered_json json = capture_json(*simulation.capture, pricing, result, surroundings.seconds_so_far());
   if (spread) json["spread"] = spread_json(*spread);
   if (gains) json["sensitivity"] = sensitivity_json(*gains);
+  if (power) json["power"] = power_json(*power);
   if (!options.report.empty()) {
     const std::string text = capture_text(*simulation.capture, pricing, result, false);
     write_text_file(options.report, page_of(capture_page_data(scenario, pricing, simulation, json, text)));
@@ -75,6 +82,7 @@ CommandOutput simulate_capture(const Document& document, const CaptureOptions& o
       output.text = capture_text(*simulation.capture, pricing, result, options.explain);
       if (spread) output.text += "\n" + spread_text(*spread);
       if (gains) output.text += "\n" + sensitivity_text(*gains);
+      if (power) output.text += "\n" + power_text(*power);
   }
   if (!result.fits) {
     output.complaint = "out of memory: " + memory_need_text(result) + "\n  choose GPUs with more memory";

@@ -22,6 +22,8 @@ struct CaptureOptions {
   bool explain = false;
   std::optional<SpreadOptions> sampling;  // --samples
   std::optional<double> factor;           // --sensitivity
+  std::string power;                      // --power
+  double power_resolution_s = 0;
 };
 
 // Executes a scenario of a capture, and prints where its time and memory go. Status 3 for a program that does not fit

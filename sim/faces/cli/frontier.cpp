@@ -2,7 +2,6 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "base/text.hpp"
-#include "capture/captured_scenario.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
@@ -174,14 +173,13 @@ double switch_time_of(const std::string& text) {
 }
 
 FrontierUnits units_of(const FrontierOptions& options) {
-  constexpr double kUsualChange = 10e-3;  // README.md of energy/ says why
   FrontierUnits out;
   out.parts = choice("--unit", options.unit, std::vector<std::string>{"pass", "part"}) == 1;
   out.joint = options.joint;
   if (!out.parts && !out.joint && !options.switch_time.empty()) {
     fail_input({}, "--switch-time is of clocks inside passes", "add --unit part or --joint");
   }
-  out.change_s = options.switch_time.empty() ? kUsualChange : switch_time_of(options.switch_time);
+  out.change_s = options.switch_time.empty() ? FrontierUnits::kUsualChange_s : switch_time_of(options.switch_time);
   if (!out.joint && !options.communication_sms.empty()) {
     fail_input({}, "--communication-sms belongs to --joint",
                "--set strategy.communication_sms=N holds for all passes of the job");
@@ -192,17 +190,11 @@ FrontierUnits units_of(const FrontierOptions& options) {
                                strategy_limits::kChannels, multiprocessors));
   }
   out.communication_sms = options.communication_sms;
-  if (out.joint && out.communication_sms.empty()) out.communication_sms = {2, 4, 8, 16};
+  if (out.joint && out.communication_sms.empty()) out.communication_sms = FrontierUnits::usual_communication_sms();
   return out;
 }
 
-// The subject of a frontier, and the scenario that it is of; none for a capture.
-struct Simulated {
-  ClockedSubject subject;
-  std::optional<Scenario> scenario;
-};
-
-Simulated simulated(const FrontierOptions& options, const FrontierUnits& units) {
+DocumentSubject simulated(const FrontierOptions& options, const FrontierUnits& units) {
   const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
@@ -210,17 +202,7 @@ Simulated simulated(const FrontierOptions& options, const FrontierUnits& units) 
   }
   const ScenarioSources sources(data_folders(options.data));
   const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
-  if (names_capture(document)) {
-    if (units.parts || units.joint) {
-      Mapping{Node(document)}.require("capture").fail(
-          "--unit part and --joint are of scenarios: a captured pass has one clock",
-          "leave them out, or describe the job in a scenario");
-    }
-    return {clocked_subject(document, sources, options.stragglers), {}};
-  }
-  Scenario scenario = parse_scenario(document, sources);
-  ClockedSubject subject = clocked_subject(scenario, sources, options.stragglers, units);
-  return {std::move(subject), std::move(scenario)};
+  return clocked_subject(document, sources, options.stragglers, units);
 }
 
 }  // namespace
@@ -240,7 +222,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   if (has_profile && (units.parts || units.joint)) {
     fail_input({}, "--unit part and --joint belong to a scenario: a profile does not say what passes consist of");
   }
-  std::optional<Simulated> of_scenario;
+  std::optional<DocumentSubject> of_scenario;
   if (!has_profile) of_scenario = simulated(options, units);
   const ClockedSubject subject = has_profile ? profiled(options) : std::move(of_scenario->subject);
   const Frontier found = frontier(subject.clocked, subject.stragglers);

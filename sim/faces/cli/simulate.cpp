@@ -32,7 +32,7 @@
 #include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
 #include "trace/memory_snapshot.hpp"
-#include "trace/power_file.hpp"
+#include "trace/power_report.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/timeline_text.hpp"
 #include "trace/trace_hdf5.hpp"
@@ -237,7 +237,8 @@ void check_format(const SimulateOptions& options, OutputFormat format) {
 
 // Refuses options that mean nothing for a capture.
 CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format,
-                                  const std::optional<SpreadOptions>& sampling, std::optional<double> factor) {
+                                  const std::optional<SpreadOptions>& sampling, std::optional<double> factor,
+                                  double power_resolution_s) {
   struct Other {
     bool given;
     const char* option;
@@ -248,7 +249,6 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
       {options.unfolded, "--unfolded", "each captured rank runs its own events"},
       {!options.links.empty(), "--links", "communication of captures has the links for itself"},
       {!options.memory_snapshot.empty(), "--memory-snapshot", "only the peaks of a capture's memory are kept"},
-      {options.power.given(), "--power", "power over time is of a job; --trace has that of a capture's ranks"},
       {options.emit.given(), "--emit", "a captured program has no strategy that launch arguments would state"},
   };
   for (const Other& other : others) {
@@ -258,9 +258,8 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
                            other.reason),
                "leave it out");
   }
-  return {format,          options.trace,  options.timeline,
-          options.report,  options.chakra, options.chakra_ranks,
-          options.explain, sampling,       factor};
+  return {format,          options.trace, options.timeline, options.report,     options.chakra,    options.chakra_ranks,
+          options.explain, sampling,      factor,           options.power.file, power_resolution_s};
 }
 
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
@@ -324,7 +323,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     fail_input({}, "--out is for the script that --emit-into changes", "say --emit-into SCRIPT, or leave it out");
   const Document document = scenario_document(options.files, options.import, options.overrides, sources);
   if (names_capture(document)) {
-    return simulate_capture(document, options_of_capture(options, format, sampling, factor), sources, surroundings);
+    return simulate_capture(document, options_of_capture(options, format, sampling, factor, power_resolution_s),
+                            sources, surroundings);
   }
   if (has_jobs(document)) {
     refuse_of_several_jobs(options);
@@ -344,7 +344,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   std::optional<PowerReport> power;
   if (options.power.given()) {
     power = power_report(simulation, power_resolution_s);
-    write_power(options.power.file, scenario, *power);
+    write_power(options.power.file, power_file_of(*power, scenario.resolved));
   }
   std::optional<NetworkUse> links;
   if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);

@@ -85,7 +85,7 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   if (options.power.given()) {
     power = power_of_run(prediction.course, prediction.median_run, power_resolution_s);
     power->notes = notes_on_idle_hosts(scenario.job.cluster);
-    write_training_power(options.power.file, scenario, *power);
+    write_power(options.power.file, power_file_of(*power, scenario.resolved));
   }
   if (!options.report.empty()) {
     write_text_file(options.report, page_of(training_page_data(report, surroundings.seconds_so_far())));

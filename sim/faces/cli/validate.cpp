@@ -145,6 +145,9 @@ constexpr const char* kNothingOfOwnRuns =
 constexpr const char* kNothingOfMemory =
     "\nRanges of peak memory cannot be told: two tables have to state what was allocated\n";
 
+constexpr const char* kNothingOfPower =
+    "\nRanges of power cannot be told: two tables have to state what GPUs drew (measured.gpu_power_w)\n";
+
 std::vector<ValidatedRun> counted_runs(const std::vector<ValidationTable>& tables, const std::string& tiers) {
   std::vector<ValidatedRun> runs = all_runs(tables);
   std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
@@ -172,9 +175,12 @@ FittedRanges fitted_ranges(const std::string& tiers, const std::vector<Validatio
       fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
   const std::optional<SpreadOfTables> own = spread_of_tables(known, kRangeLevel, kOwnRuns);
   const std::optional<MemoryRanges> memory = fit_memory_ranges(known, kRangeLevel);
+  const std::optional<PowerRanges> power = fit_power_ranges(known, kRangeLevel);
   return {ranges_yaml(fit_range_widths(runs, kRangeLevel, measured), left_out, source, frameworks) +
-              (memory ? memory_ranges_yaml(*memory) : "") + (own ? own_runs_yaml(*own) : ""),
+              (memory ? memory_ranges_yaml(*memory) : "") + (power ? power_ranges_yaml(*power) : "") +
+              (own ? own_runs_yaml(*own) : ""),
           "\n" + ranges_text(left_out) + (memory ? memory_ranges_text(memory->left_out) : kNothingOfMemory) +
+              (power ? power_ranges_text(power->left_out) : kNothingOfPower) +
               (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
 }
 

@@ -95,6 +95,11 @@ class CapturedReasons {
                                 {kRanksSection});
     add_power_sources(energy, cluster_);
     reasons_.add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()));
+    if (result_.power) {
+      for (const char* key : {"power_peak_w", "power_swing_w", "power_max_ramp_w_per_s"}) {
+        reasons_.add(key, fmt::format("of means over {}", format_seconds(kPowerFigureInterval_s)));
+      }
+    }
   }
 
   void add_facility() {

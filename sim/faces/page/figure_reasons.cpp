@@ -23,6 +23,8 @@ constexpr const char* kIterationSection = "The iteration";
 constexpr const char* kRangeSection = "The range of the iteration";
 constexpr const char* kMemorySection = "Memory, power and price";
 constexpr const char* kScenarioSection = "The scenario";
+constexpr const char* kRangeOfEnergy =
+    "distances from the ends of the ranges of time and powers, the root of the sum of their squares";
 
 class FigureReasons {
  public:
@@ -44,6 +46,11 @@ class FigureReasons {
  private:
   Json& add(std::string_view key, const std::string& formula, const std::vector<std::string>& see = {}) {
     return reasons_.add(key, formula, see);
+  }
+
+  void add_range(const char* low, const char* high, const char* formula) {
+    add(low, formula, {kRangeSection});
+    add(high, formula, {kRangeSection});
   }
 
   std::string time() const { return format_seconds(result_.iteration_time_s); }
@@ -143,6 +150,7 @@ class FigureReasons {
             fmt::format("{} x {} = {}", format_watts(result_.average_power_w), time(), format_joules(result_.energy_j)),
             {kMemorySection});
     add_power_sources(energy, simulation_.job.cluster);
+    if (result_.energy_high_j > 0) add_range("energy_low_j", "energy_high_j", kRangeOfEnergy);
     add("average_power_w", fmt::format("{} / {}", format_joules(result_.energy_j), time()), {kMemorySection});
     if (simulation_.job.cluster.facility().power_floor) {
       add("power_floor_energy_j",
@@ -165,6 +173,10 @@ class FigureReasons {
         fmt::format("{} + {} x ({} hosts + {} network) = {}", format_joules(result_.energy_j), time(),
                     format_watts(simulation_.job.cluster.host_power_w()), format_watts(facility.network_power_w),
                     format_joules(result_.machine_energy_j)));
+    if (result_.machine_energy_high_j > 0) {
+      add_range("machine_energy_low_j", "machine_energy_high_j", kRangeOfEnergy);
+      add_range("facility_energy_low_j", "facility_energy_high_j", "in proportion to the machine's");
+    }
     add("facility_energy_j",
         fmt::format("{} x {:g} + {} x {} = {}", format_joules(result_.machine_energy_j), facility.pue,
                     format_watts(facility.cooling_power_w), time(), format_joules(result_.facility_energy_j)));
@@ -190,6 +202,9 @@ class FigureReasons {
     Json& cost = add("cost_usd_per_iteration",
                      fmt::format("({}) x {} = {}", formula, time(), format_usd(result_.cost_usd)), {kMemorySection});
     add_price_sources(cost, simulation_.job.cluster);
+    if (result_.iteration_time_high_s > 0) {
+      add_range("cost_low_usd_per_iteration", "cost_high_usd_per_iteration", "in proportion to the time");
+    }
   }
 
   void add_training() {

@@ -20,6 +20,7 @@
 #include "simulation/replica_labels.hpp"
 #include "trace/power_report.hpp"
 #include "trace/timeline_text.hpp"
+#include "trace/training_power_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,6 +65,8 @@ void add_strategies(const SearchScenario& search, std::span<const SimulatedStrat
   out["scenario"] = search.resolved;
 }
 
+constexpr double kPowerSteps = 1e5;  // units of the highest power of a view
+
 // Returns a series as whole multiples of a unit: five digits of its highest value.
 Json multiples_of(double unit_w, const std::vector<double>& watts) {
   Json out = Json::array();
@@ -75,11 +78,10 @@ Json multiples_of(double unit_w, const std::vector<double>& watts) {
 Json power_view(const Simulation& simulation) {
   constexpr double kIntervals = 1500;
   constexpr double kShortest_s = 1e-3;
-  constexpr double kSteps = 1e5;
   const double interval_s = std::max(kShortest_s, simulation.result.iteration_time_s / kIntervals);
   const PowerReport report = power_report(simulation, interval_s, false);
   const PowerWaveform& of = report.waveform;
-  const double unit_w = *std::max_element(of.machine_w.begin(), of.machine_w.end()) / kSteps;
+  const double unit_w = *std::max_element(of.machine_w.begin(), of.machine_w.end()) / kPowerSteps;
   const Json summary = power_json(report);
   Json out = {{"interval_s", of.interval_s},
               {"unit_w", unit_w},
@@ -93,6 +95,26 @@ Json power_view(const Simulation& simulation) {
   out["strongest"] = summary.at("strongest_lines");
   out["lines"] = lines_json(strongest(report.profile.lines, kDrawnLines));
   out["notes"] = of.notes;
+  return out;
+}
+
+// Returns the power over the run of a training that ends at the median.
+Json power_view(const TrainReport& report) {
+  constexpr double kIntervals = 1500;
+  constexpr double kShortest_s = 1;
+  const TrainingPrediction& prediction = report.prediction;
+  const double interval_s = std::max(kShortest_s, prediction.median_run.back().end_s / kIntervals);
+  const TrainingPower power = power_of_run(prediction.course, prediction.median_run, interval_s);
+  const double unit_w = *std::max_element(power.machine_w.begin(), power.machine_w.end()) / kPowerSteps;
+  Json out = training_power_json(power);
+  out["unit_w"] = unit_w;
+  out["machine"] = multiples_of(unit_w, power.machine_w);
+  Json parts = Json::object();
+  for (std::size_t part = 0; part < kTimeParts; ++part) {
+    if (!power.parts_w[part].empty()) parts[time_part_names()[part]] = multiples_of(unit_w, power.parts_w[part]);
+  }
+  out["parts"] = std::move(parts);
+  out["notes"] = notes_on_idle_hosts(report.scenario.job.cluster);
   return out;
 }
 
@@ -206,7 +228,10 @@ nlohmann::ordered_json training_page_data(const TrainReport& report, double wall
     finish.push_back(Json::array({share.share, share.finish_s}));
   }
   out["explanation"] = training_explanation(report);
-  if (!prediction.median_run.empty()) out["timeline"] = run_timeline(prediction);
+  if (!prediction.median_run.empty()) {
+    out["timeline"] = run_timeline(prediction);
+    out["power"] = power_view(report);
+  }
   out["scenario"] = scenario.resolved;
   return out;
 }

@@ -3,10 +3,12 @@
 #include "base/staged_file.hpp"
 #include "capture/capture_file.hpp"
 #include "capture/capture_report.hpp"
+#include "capture/captured_power.hpp"
 #include "capture/captured_trace.hpp"
 #include "import/chosen_nodes.hpp"
 #include "page/page_data.hpp"
 #include "python/functions.hpp"
+#include "python/inputs.hpp"
 #include "python/json.hpp"
 #include "python/waiting.hpp"
 #include "report/spread_report.hpp"
@@ -62,6 +64,11 @@ void SimulatedCapture::write_trace(const std::filesystem::path& path) const {
   mirfak::write_trace(path, scenario_, simulation_);
 }
 
+PowerFile SimulatedCapture::power(double resolution_s) const {
+  check_power_resolution(resolution_s, 1e-3, 1);
+  return power_file_of(power_report(scenario_, simulation_, resolution_s), scenario_.resolved);
+}
+
 void SimulatedCapture::write_report(const std::filesystem::path& path) const {
   write_text_file(path, page_of(capture_page_data(scenario_, pricing(), simulation_, json(), text(false))));
 }
@@ -96,6 +103,21 @@ void add_capture(nb::module_& module) {
           },
           "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
           "Writes all tasks, ranks and power as HDF5.")
+      .def(
+          "power",
+          [](const SimulatedCapture& self, double resolution_s) {
+            return to_python(power_file_json(self.power(resolution_s)));
+          },
+          "resolution_s"_a, nb::sig("def power(self, resolution_s: float) -> dict[str, typing.Any]"),
+          "Watts over time: the keys of `mirfak simulate --power FILE.json`.")
+      .def(
+          "write_power",
+          [](const SimulatedCapture& self, const std::filesystem::path& path, double resolution_s) {
+            write_beside(self.read(), [&] { write_power(path, self.power(resolution_s)); });
+          },
+          "path"_a, "resolution_s"_a,
+          nb::sig("def write_power(self, path: str | os.PathLike[str], resolution_s: float) -> None"),
+          "Writes the same as FILE.csv, FILE.json or FILE.h5.")
       .def(
           "write_report",
           [](const SimulatedCapture& self, const std::filesystem::path& path) {

@@ -3,6 +3,7 @@
 #include "base/read_files.hpp"
 #include "capture/capture_simulation.hpp"
 #include "capture/captured_spread.hpp"
+#include "trace/power_file.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -25,6 +26,7 @@ class SimulatedCapture {
   std::string text(bool explain) const;
   void write_timeline(const std::filesystem::path& path) const;
   void write_trace(const std::filesystem::path& path) const;
+  PowerFile power(double resolution_s) const;  // Error(input) for intervals that are no 1 ms to 1 s
   void write_report(const std::filesystem::path& path) const;
 
  private:

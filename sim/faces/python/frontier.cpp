@@ -1,4 +1,5 @@
 #include "energy/frontier.hpp"
+#include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "page/page_data.hpp"
 #include "python/functions.hpp"
@@ -7,7 +8,9 @@
 #include "python/waiting.hpp"
 #include "report/frontier_report.hpp"
 #include "report/frontier_subject.hpp"
+#include "strategy/strategy.hpp"
 
+#include <fmt/format.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -29,18 +32,22 @@ namespace {
 struct FoundFrontier {
   ClockedSubject subject;
   Frontier frontier;
+  std::vector<FrontierStep> steps;
   double wall_time_s = 0;
   ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
-  FrontierReport report() const { return {subject.title, subject.clocked, frontier, subject.notes}; }
+  FrontierReport report() const { return {subject.title, subject.clocked, frontier, subject.notes, steps}; }
 };
 
-std::unique_ptr<FoundFrontier> found_frontier(const Input& input, const std::vector<double>& stragglers) {
+std::unique_ptr<FoundFrontier> found_frontier(const Input& input, const std::vector<double>& stragglers,
+                                              const FrontierUnits& units) {
   const Stopwatch watch;
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   auto out = std::make_unique<FoundFrontier>();
-  out->subject = clocked_subject(input.document(), *sources, stragglers);
+  DocumentSubject found = clocked_subject(input.document(), *sources, stragglers, units);
+  out->subject = std::move(found.subject);
   out->frontier = frontier(out->subject.clocked, out->subject.stragglers);
+  if (found.scenario) out->steps = frontier_steps(*found.scenario, units, out->frontier);
   out->wall_time_s = watch.seconds();
   return out;
 }
@@ -70,10 +77,19 @@ void add_frontier(nb::module_& module) {
           "Writes a page (HTML) with the frontier and the clocks.");
   module.def(
       "frontier",
-      [](const Input& input, const std::vector<double>& stragglers) {
-        return wait_for(nb::none(), [&](Reporter& /*unused*/) { return found_frontier(input, stragglers); });
+      [](const Input& input, const std::vector<double>& stragglers, bool parts, bool joint, double change_s,
+         const std::vector<int>& communication_sms) {
+        FrontierUnits units{parts, joint, change_s, communication_sms};
+        for (const int multiprocessors : communication_sms) {
+          if (multiprocessors >= 1 && multiprocessors <= strategy_limits::kChannels) continue;
+          fail_input({}, fmt::format("communication_sms: expected a number from 1 to {}, found {}",
+                                     strategy_limits::kChannels, multiprocessors));
+        }
+        if (joint && communication_sms.empty()) units.communication_sms = FrontierUnits::usual_communication_sms();
+        return wait_for(nb::none(), [&](Reporter& /*unused*/) { return found_frontier(input, stragglers, units); });
       },
-      "input"_a, "stragglers"_a, "Plans clocks: see mirfak.frontier().");
+      "input"_a, "stragglers"_a, "parts"_a, "joint"_a, "change_s"_a, "communication_sms"_a,
+      "Plans clocks: see mirfak.frontier().");
 }
 
 }  // namespace mirfak::python

@@ -57,6 +57,12 @@ void forget_sources() {
   known_sources.clear();
 }
 
+void check_power_resolution(double seconds, double shortest, double longest) {
+  if (seconds >= shortest && seconds <= longest) return;
+  fail_input({},
+             fmt::format("resolution_s: expected seconds from {:g} to {:g}, found {:g}", shortest, longest, seconds));
+}
+
 void add_input(nb::module_& module) {
   nb::class_<Input>(module, "Input", "A scenario, a search or a sweep that was not read yet, with its overrides.")
       .def(

@@ -29,6 +29,9 @@ struct Input {
 // 'bf61'".
 std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names);
 
+// Checks the length of the intervals of power over time: Error(input) naming resolution_s.
+void check_power_resolution(double seconds, double shortest, double longest);
+
 void add_input(nanobind::module_& module);
 
 // Returns the sources of scenarios in this folder. They are kept from call to call, so that hardware and frameworks are

@@ -5,11 +5,13 @@
 #include "page/page_data.hpp"
 #include "python/findings.hpp"
 #include "python/iteration.hpp"
+#include "python/json.hpp"
 #include "python/launch.hpp"
 #include "python/timeline.hpp"
 #include "python/waiting.hpp"
 #include "report/sensitivity_report.hpp"
 #include "trace/memory_snapshot.hpp"
+#include "trace/power_report.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/trace_hdf5.hpp"
 
@@ -32,6 +34,13 @@ namespace mirfak::python {
 
 namespace {
 
+constexpr double kUsualPowerResolution_s = 10e-3;
+
+PowerFile power_of(const Iteration& self, double resolution_s) {
+  check_power_resolution(resolution_s, 1e-3, 1);
+  return power_file_of(power_report(*self.simulation(), resolution_s), self.scenario().resolved);
+}
+
 void add_own_files(IterationClass& type) {
   type.def_prop_ro(
           "timeline",
@@ -53,7 +62,23 @@ void add_own_files(IterationClass& type) {
             write_beside(self.read(), [&] { write_timeline_json(path, *self.simulation()); });
           },
           "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a timeline for Perfetto or chrome://tracing.");
+          "Writes a timeline for Perfetto or chrome://tracing.")
+      .def(
+          "power",
+          [](const Iteration& self, double resolution_s) {
+            return to_python(power_file_json(power_of(self, resolution_s)));
+          },
+          "resolution_s"_a = kUsualPowerResolution_s,
+          nb::sig("def power(self, resolution_s: float = 0.01) -> dict[str, typing.Any]"),
+          "Watts over time, as means over intervals of 0.001 to 1 s: the keys of `mirfak simulate --power FILE.json`.")
+      .def(
+          "write_power",
+          [](const Iteration& self, const std::filesystem::path& path, double resolution_s) {
+            write_beside(self.read(), [&] { write_power(path, power_of(self, resolution_s)); });
+          },
+          "path"_a, "resolution_s"_a = kUsualPowerResolution_s,
+          nb::sig("def write_power(self, path: str | os.PathLike[str], resolution_s: float = 0.01) -> None"),
+          "Writes watts over time: FILE.csv, FILE.json or FILE.h5 (sim/files/trace/README.md has the formats).");
 }
 
 void write_page(const Iteration& self, const std::filesystem::path& path) {

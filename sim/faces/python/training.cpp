@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "base/units.hpp"
 #include "page/page_data.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
@@ -7,6 +8,7 @@
 #include "python/waiting.hpp"
 #include "report/train_report.hpp"
 #include "scenario/stated_notes.hpp"
+#include "trace/training_power_file.hpp"
 #include "trace/training_trace.hpp"
 #include "training/prediction.hpp"
 
@@ -54,6 +56,13 @@ std::unique_ptr<PredictedTraining> predicted_training(const Input& input, int sa
       PredictedTraining{std::move(scenario), std::move(prediction), watch.seconds()});
 }
 
+PowerFile power_of(const PredictedTraining& self, double resolution_s) {
+  check_power_resolution(resolution_s, 1, kSecondsPerHour);
+  TrainingPower power = power_of_run(self.prediction.course, self.prediction.median_run, resolution_s);
+  power.notes = notes_on_idle_hosts(self.scenario.job.cluster);
+  return power_file_of(power, self.scenario.resolved);
+}
+
 }  // namespace
 
 void add_training(nb::module_& module) {
@@ -72,6 +81,21 @@ void add_training(nb::module_& module) {
           },
           "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
           "Writes the run that ends at the median as HDF5.")
+      .def(
+          "power",
+          [](const PredictedTraining& self, double resolution_s) {
+            return to_python(power_file_json(power_of(self, resolution_s)));
+          },
+          "resolution_s"_a, nb::sig("def power(self, resolution_s: float) -> dict[str, typing.Any]"),
+          "Watts of the machine over the run that ends at the median: the keys of `mirfak train --power FILE.json`.")
+      .def(
+          "write_power",
+          [](const PredictedTraining& self, const std::filesystem::path& path, double resolution_s) {
+            write_beside(self.read, [&] { write_power(path, power_of(self, resolution_s)); });
+          },
+          "path"_a, "resolution_s"_a,
+          nb::sig("def write_power(self, path: str | os.PathLike[str], resolution_s: float) -> None"),
+          "Writes the same as FILE.csv, FILE.json or FILE.h5.")
       .def(
           "write_report",
           [](const PredictedTraining& self, const std::filesystem::path& path) {

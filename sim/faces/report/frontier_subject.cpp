@@ -132,11 +132,20 @@ ClockedSubject clocked_subject(const CapturedScenario& scenario, const CaptureSo
   return out;
 }
 
-ClockedSubject clocked_subject(const Document& document, const ScenarioSources& sources,
-                               std::span<const double> stragglers) {
-  if (!names_capture(document)) return clocked_subject(parse_scenario(document, sources), sources, stragglers);
-  const CaptureSources captures(sources);
-  return clocked_subject(read_captured_scenario(document, captures), captures, stragglers);
+DocumentSubject clocked_subject(const Document& document, const ScenarioSources& sources,
+                                std::span<const double> stragglers, const FrontierUnits& units) {
+  if (names_capture(document)) {
+    if (units.parts || units.joint) {
+      Mapping{Node(document)}.require("capture").fail(
+          "--unit part and --joint are of scenarios: a captured pass has one clock",
+          "leave them out, or describe the job in a scenario");
+    }
+    const CaptureSources captures(sources);
+    return {clocked_subject(read_captured_scenario(document, captures), captures, stragglers), {}};
+  }
+  Scenario scenario = parse_scenario(document, sources);
+  ClockedSubject subject = clocked_subject(scenario, sources, stragglers, units);
+  return {std::move(subject), std::move(scenario)};
 }
 
 }  // namespace mirfak

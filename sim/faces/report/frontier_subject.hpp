@@ -7,6 +7,7 @@
 #include "scenario/scenario.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct ClockedSubject {
 
 // Choices for each pass besides one clock.
 struct FrontierUnits {
+  static constexpr double kUsualChange_s = 10e-3;  // README.md of energy/ says why
+  static std::vector<int> usual_communication_sms() { return {2, 4, 8, 16}; }
+
   bool parts = false;   // parts of passes have clocks of their own
   bool joint = false;   // so do parts of passes; passes may run as two parts of a microbatch, and with few channels
   double change_s = 0;  // time of a change of clock inside a pass
@@ -51,9 +55,15 @@ ClockedSubject clocked_subject(const Scenario& scenario, const ScenarioSources& 
 ClockedSubject clocked_subject(const CapturedScenario& scenario, const CaptureSources& sources,
                                std::span<const double> stragglers);
 
-// Returns the subject of the scenario, of a model or of a capture, in a document. Errors as of its reader, and above.
-ClockedSubject clocked_subject(const Document& document, const ScenarioSources& sources,
-                               std::span<const double> stragglers);
+// A frontier's subject, and the scenario that it is of; none for a capture.
+struct DocumentSubject {
+  ClockedSubject subject;
+  std::optional<Scenario> scenario;
+};
+// Returns the subject of the scenario, of a model or of a capture, in a document. Errors as of its reader, and above;
+// Error(input) for parts or ways of captured passes, which have one clock.
+DocumentSubject clocked_subject(const Document& document, const ScenarioSources& sources,
+                                std::span<const double> stragglers, const FrontierUnits& units = {});
 
 // Returns a count with its noun: "1 stage", "8 stages", "12 microbatches".
 std::string counted_text(std::int64_t count, const std::string& noun);

@@ -73,6 +73,12 @@ std::string range_over_time(const IterationResult& r, double value, const Format
   return range_between(r, in_all / r.iteration_time_high_s, in_all / r.iteration_time_low_s, format);
 }
 
+// Returns the range of an energy, or "" if it is not known.
+std::string range_of_energy(const IterationResult& r, double low_j, double high_j) {
+  const auto joules = [](double value) { return format_joules(value); };
+  return high_j > 0 ? range_between(r, low_j, high_j, joules) : std::string();
+}
+
 // Returns the label of a figure under the heading "Iteration", which the label does not repeat.
 std::string label_of(std::string_view key) {
   constexpr std::string_view heading = "iteration ";
@@ -85,9 +91,13 @@ void add_facility(const Simulation& simulation, Table& table) {
   const IterationResult& r = simulation.result;
   const Facility& facility = simulation.job.cluster.facility();
   table.add({label_of("machine_energy_j"), format_joules(r.machine_energy_j),
-             fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
-                         format_watts(facility.network_power_w))});
-  table.add({label_of("facility_energy_j"), format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+             range_of_energy(r, r.machine_energy_low_j, r.machine_energy_high_j) +
+                 fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
+                             format_watts(facility.network_power_w))});
+  const double around = r.facility_energy_j / r.machine_energy_j;
+  table.add({label_of("facility_energy_j"), format_joules(r.facility_energy_j),
+             range_of_energy(r, around * r.machine_energy_low_j, around * r.machine_energy_high_j) +
+                 fmt::format("PUE {:g}", facility.pue)});
   if (facility.carbon.known()) {
     table.add({label_of("co2_kg"), format_kilograms(r.co2_kg),
                fmt::format("{:.0f} g/kWh ({})", facility.carbon.mean(), facility.carbon.source())});
@@ -130,12 +140,16 @@ std::string iteration_table(const Simulation& simulation) {
   table.add({label_of("exposed_communication_s"), format_percent(r.exposed_communication_s / r.iteration_time_s),
              format_seconds(r.exposed_communication_s) + ", mean over ranks"});
   table.add({label_of("energy_j"), format_joules(r.energy_j),
-             fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
-                         format_watts(r.average_power_w / r.gpus))});
-  if (simulation.job.cluster.facility().power_floor) {
+             range_of_energy(r, r.energy_low_j, r.energy_high_j) +
+                 fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
+                             format_watts(r.average_power_w / r.gpus))});
+  if (const std::optional<PowerFloor>& floor = simulation.job.cluster.facility().power_floor) {
+    const std::string price = floor->slowdown > 0
+                                  ? fmt::format("kernels take {} longer beside it", format_percent(floor->slowdown))
+                                  : "no work takes longer";
     table.add({label_of("power_floor_energy_j"), format_joules(r.power_floor_energy_j),
-               fmt::format("{} of the energy, burnt to keep cluster.power_floor; no work takes longer",
-                           format_percent(r.power_floor_energy_j / r.energy_j))});
+               fmt::format("{} of the energy, burnt to keep cluster.power_floor; {}",
+                           format_percent(r.power_floor_energy_j / r.energy_j), price)});
   }
   if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)
@@ -154,8 +168,9 @@ std::string training_table(const Simulation& simulation) {
   const auto seconds = [](double value) { return format_seconds(value); };
   table.add({"time", format_seconds(r.training_time_s),
              range_with_time(r, r.training_time_s, seconds) + format_count(iterations) + " iterations"});
-  table.add(
-      {"energy", format_joules(r.energy_j * iterations), "all GPUs: " + format_watt_hours(r.energy_j * iterations)});
+  table.add({"energy", format_joules(r.energy_j * iterations),
+             range_of_energy(r, r.energy_low_j * iterations, r.energy_high_j * iterations) +
+                 "all GPUs: " + format_watt_hours(r.energy_j * iterations)});
   if (r.priced) {
     std::string range = range_with_time(r, r.training_cost_usd, format_usd);
     if (!range.empty()) range.resize(range.size() - 2);  // drops "; ": nothing follows the range

@@ -24,6 +24,9 @@ auto mean(double CapturedTimes::*of) {
 auto fullest(double CapturedRankResult::*of) {
   return [of](const CaptureResult& result) { return result.ranks[result.fullest].*of; };
 }
+auto power(double PowerFigures::*of) {
+  return [of](const CaptureResult& result) { return result.power ? (*result.power).*of : 0; };
+}
 auto facility(double FacilityUse::*of) {
   return [of](const CaptureResult& result) { return result.facility.*of; };
 }
@@ -42,6 +45,9 @@ const std::vector<CapturedFigure>& captured_figures() {
       {"memory_capacity_bytes", fullest(&CapturedRankResult::capacity_bytes)},
       {"energy_j", [](const CaptureResult& of) { return of.energy_j; }},
       {"average_power_w", [](const CaptureResult& of) { return share_of_time(of.energy_j, of); }},
+      {"power_peak_w", power(&PowerFigures::peak_w)},
+      {"power_swing_w", power(&PowerFigures::swing_w)},
+      {"power_max_ramp_w_per_s", power(&PowerFigures::max_ramp_w_per_s)},
       {"cost_usd_per_iteration", [](const CaptureResult& of) { return of.cost_usd.value_or(0); }},
       {"events", [](const CaptureResult& of) { return static_cast<double>(of.events); }},
       {"machine_energy_j", facility(&FacilityUse::machine_energy_j)},
@@ -67,6 +73,7 @@ const std::vector<CapturedFigure>& captured_figures() {
 bool is_known(const IterationFigure& figure, const CaptureResult& result, const Facility& facility) {
   if (figure.key == "cost_usd_per_iteration") return result.cost_usd.has_value();
   if (figure.key == "iteration_time_low_s" || figure.key == "iteration_time_high_s") return result.range.high_s > 0;
+  if (figure.key.starts_with("power_")) return result.power.has_value();
   if (figure.key == "co2_kg") return facility.asked && facility.carbon.known();
   return !figure.facility || facility.asked;
 }

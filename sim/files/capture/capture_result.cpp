@@ -379,6 +379,7 @@ void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureRes
     if (group.price) usd_per_hour += static_cast<double>(ranks) * group.price->usd_per_gpu_hour.value;
   }
   if (priced) out.cost_usd = usd_per_hour * out.iteration_s / kSecondsPerHour;
+  out.host_power_w = host_w;
   out.facility =
       facility_use(cluster.facility(), {out.energy_j, host_w, static_cast<double>(out.gpus), out.iteration_s});
 }

@@ -2,6 +2,7 @@
 
 #include "capture/captured_program.hpp"
 #include "simulation/facility_use.hpp"
+#include "simulation/power_figures.hpp"
 
 #include <array>
 #include <optional>
@@ -66,18 +67,20 @@ struct CapturedWork {
 
 struct CaptureResult {
   double iteration_s = 0;
-  PredictionRange range;           // in which measurements of the step lie; {0, 0}: not known
-  UncertaintyShares uncertain{};   // shares of the step that the range is made of
-  double platform_bytes = 0;       // outside of the allocator
-  bool fits = true;                // all ranks do
-  std::size_t fullest = 0;         // index of `ranks`: needs the largest share of its GPU's memory
-  double flop = 0;                 // of a rank, mean
-  std::int64_t gpus = 0;           // one for each rank of the job, captured or not
-  double energy_j = 0;             // of these GPUs
-  FacilityUse facility;            // of the nodes that they are in
-  std::optional<double> cost_usd;  // of these GPUs for the iteration; nullopt: no price is known for some GPU
-  std::uint64_t events = 0;        // that the engine handled
-  CapturedTimes mean;              // over ranks
+  PredictionRange range;              // in which measurements of the step lie; {0, 0}: not known
+  UncertaintyShares uncertain{};      // shares of the step that the range is made of
+  double platform_bytes = 0;          // outside of the allocator
+  bool fits = true;                   // all ranks do
+  std::size_t fullest = 0;            // index of `ranks`: needs the largest share of its GPU's memory
+  double flop = 0;                    // of a rank, mean
+  std::int64_t gpus = 0;              // one for each rank of the job, captured or not
+  double energy_j = 0;                // of these GPUs
+  std::optional<PowerFigures> power;  // of their power over time; nothing: not asked for (simulate() asks)
+  double host_power_w = 0;            // of the nodes that they are in, without GPUs
+  FacilityUse facility;               // of the nodes that they are in
+  std::optional<double> cost_usd;     // of these GPUs for the iteration; nullopt: no price is known for some GPU
+  std::uint64_t events = 0;           // that the engine handled
+  CapturedTimes mean;                 // over ranks
   std::vector<CapturedRankResult> ranks;
   std::int64_t longest = 0;           // the rank whose kernels take longest: `work` and `modules` are its
   std::vector<CapturedWork> work;     // most seconds first

@@ -1,4 +1,5 @@
 #include "capture/capture_simulation.hpp"
+#include "capture/captured_power.hpp"
 
 #include "base/units.hpp"
 #include "capture/capture_figures.hpp"
@@ -52,6 +53,7 @@ CaptureSimulation simulate(const CapturedScenario& scenario, const CaptureSource
   const CapturePricing pricing = pricing_of(scenario, sources);
   out.executed = captured_program(*out.capture, pricing);
   out.result = capture_result(*out.capture, pricing, out.executed);
+  out.result.power = power_figures(scenario, out);
   return out;
 }
 

@@ -130,9 +130,10 @@ CapturedScenario read_captured_scenario(const Document& document, const CaptureS
                        {},
                        {}};
   check_factors(section, out.cluster, *out.capture);
-  if (out.cluster.facility().power_floor) {
-    fail_input(section.value().find("power_floor")->where,
-               "cluster.power_floor: a floor of power is of a job, as captures have no power over time",
+  for (const char* key : {"power_floor", "staggered_replicas"}) {
+    const Value* remedy = section.value().find(key);
+    if (remedy == nullptr) continue;
+    fail_input(remedy->where, fmt::format("cluster.{}: a remedy for the power of a job, and captures have none", key),
                "leave it out");
   }
   out.completed = completed_capture(*out.capture);

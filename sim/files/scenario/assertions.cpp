@@ -99,12 +99,23 @@ Known known_of(const Job& job, const IterationResult& result) {
   const Facility& facility = job.cluster.facility();
   const bool ranged = result.iteration_time_high_s > 0;
   const bool sized = result.memory_peak_high_bytes > 0;
-  const auto at = [&](double seconds, double bytes) {
-    return numbers_of(figure_values_at(result, facility, ranged ? seconds : result.iteration_time_s,
-                                       sized ? bytes : result.memory_peak_bytes));
+  const auto at = [&](double seconds, double bytes, double energy_j, double machine_j) {
+    const double at_s = ranged ? seconds : result.iteration_time_s;
+    const double longer = at_s / result.iteration_time_s;
+    // Energies are made longer with the time, too, and end at the ends of their own ranges.
+    IterationResult there = result;
+    if (energy_j > 0) there.energy_j = energy_j / longer;
+    if (machine_j > 0) {
+      const double factor = machine_j / longer / result.machine_energy_j;
+      for (double* of : {&there.machine_energy_j, &there.facility_energy_j, &there.co2_kg}) *of *= factor;
+    }
+    return numbers_of(figure_values_at(there, facility, at_s, sized ? bytes : result.memory_peak_bytes));
   };
-  return {figure_values(result, facility), at(result.iteration_time_low_s, result.memory_peak_low_bytes),
-          at(result.iteration_time_high_s, result.memory_peak_high_bytes)};
+  return {
+      figure_values(result, facility),
+      at(result.iteration_time_low_s, result.memory_peak_low_bytes, result.energy_low_j, result.machine_energy_low_j),
+      at(result.iteration_time_high_s, result.memory_peak_high_bytes, result.energy_high_j,
+         result.machine_energy_high_j)};
 }
 
 void add_training(const Job& job, const TrainingPrediction& prediction, Known& out) {

@@ -29,8 +29,9 @@ constexpr std::array kAlwaysAct = {
     std::string_view("strategy.context"),      std::string_view("strategy.micro_batch"),
 };
 
-// A mapping that states one thing, of which no key can be left out.
-constexpr std::string_view kWhole = "cluster.perturbations.experts";
+// Mappings that state one thing each, of which no key can be left out.
+constexpr std::string_view kExperts = "cluster.perturbations.experts";
+constexpr std::array kWhole = {kExperts, std::string_view("cluster.staggered_replicas")};
 
 // A key of the document, with the indices of its steps in mappings and lists.
 struct StatedKey {
@@ -46,7 +47,7 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
     add_keys(child, key, keys);
   };
   if (value.kind == Value::Kind::mapping && value.find("value") == nullptr &&
-      of.name != kWhole) {  // else a figure with its origin
+      std::find(kWhole.begin(), kWhole.end(), of.name) == kWhole.end()) {  // else a figure with its origin
     for (std::size_t i = 0; i < value.fields.size(); ++i) {
       below(of.name + '.' + value.fields[i].key, i, value.fields[i].value);
     }
@@ -191,7 +192,7 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
   const bool drawn = scenario.job.cluster.perturbations().is_drawn();
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
     const bool of_samples = drawn && idle.key.starts_with("cluster.perturbations");
-    const bool never = idle.key == kWhole && !divides_experts(scenario.job.strategy);  // no effect in samples either
+    const bool never = idle.key == kExperts && !divides_experts(scenario.job.strategy);  // no effect in samples either
     if (!of_samples || never) notes.push_back(note_on(idle));
   }
   if (drawn) {

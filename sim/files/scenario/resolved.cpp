@@ -75,7 +75,13 @@ void add_facility(Value& out, const Facility& facility) {
     if (floor.share > 0) stated.fields.push_back({"share", scalar_value(floor.share)});
     if (floor.ramp_down_w_per_s > 0)
       stated.fields.push_back({"ramp_down_w_per_s", scalar_value(floor.ramp_down_w_per_s)});
+    if (floor.ramp_up_w_per_s > 0) stated.fields.push_back({"ramp_up_w_per_s", scalar_value(floor.ramp_up_w_per_s)});
+    if (floor.slowdown > 0) stated.fields.push_back({"slowdown", scalar_value(floor.slowdown)});
     add("power_floor", std::move(stated));
+  }
+  if (facility.staggered_replicas) {
+    add("staggered_replicas", mapping_value({{"groups", scalar_value(facility.staggered_replicas->groups)},
+                                             {"step_s", scalar_value(facility.staggered_replicas->step_s)}}));
   }
   if (facility.network_power_w > 0) add("network_power_w", scalar_value(facility.network_power_w));
   if (facility.cooling_power_w > 0) add("cooling_power_w", scalar_value(facility.cooling_power_w));

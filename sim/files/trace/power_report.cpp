@@ -88,7 +88,54 @@ Json units_json(const std::vector<PowerUnit>& units, double interval_s) {
   return out;
 }
 
+std::vector<PowerColumn> columns_of(const PowerWaveform& of) {
+  std::vector<PowerColumn> out = {{"machine_w", -1, 0, of.machine_w},
+                                  {"gpus_w", -1, 0, of.gpus_w},
+                                  {"hosts_w", -1, 0, of.hosts_w},
+                                  {"network_w", -1, 0, std::vector<double>(of.intervals(), of.network_w)}};
+  for (std::size_t part = 0; part < of.shown_parts(); ++part) {
+    out.push_back({fmt::format("{}_w", name_of(static_cast<PowerPart>(part))), -1, 0, of.parts_w[part]});
+  }
+  const auto add = [&](const char* kind, const std::vector<PowerUnit>& units) {
+    for (const PowerUnit& unit : units) {
+      out.push_back({fmt::format("{}_{}_w", kind, unit.first), unit.first, unit.count, unit.watts});
+    }
+  };
+  add("rack", of.racks);
+  add("node", of.nodes);
+  add("gpu", of.gpus);
+  return out;
+}
+
+// Returns the figures with all lines of the spectrum.
+Json whole_json(const PowerReport& report) {
+  Json out = power_json(report);
+  Json frequencies = Json::array();
+  Json amplitudes = Json::array();
+  for (const PowerLine& line : report.profile.lines) {
+    frequencies.push_back(line.frequency_hz);
+    amplitudes.push_back(line.amplitude_w);
+  }
+  out["spectrum"] = {{"frequency_hz", std::move(frequencies)}, {"amplitude_w", std::move(amplitudes)}};
+  return out;
+}
+
 }  // namespace
+
+PowerFile power_file_of(const PowerReport& report, const std::string& scenario) {
+  constexpr std::int64_t kSchemaVersion = 1;
+  const PowerWaveform& of = report.waveform;
+  PowerFile out{"mirfak power",
+                kSchemaVersion,
+                {{"iteration_time_s", of.iteration_s}, {"interval_s", of.interval_s}},
+                scenario,
+                whole_json(report),
+                of.interval_s,
+                columns_of(of),
+                {}};
+  for (const PowerLine& line : report.profile.lines) out.spectrum.emplace_back(line.frequency_hz, line.amplitude_w);
+  return out;
+}
 
 PowerReport power_report(const Simulation& simulation, double interval_s, bool units) {
   return {power_waveform(simulation, interval_s, units), power_profile(simulation)};

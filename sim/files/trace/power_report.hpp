@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation/power_waveform.hpp"
+#include "trace/power_file.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -20,6 +21,8 @@ PowerReport power_report(const Simulation& simulation, double interval_s, bool u
 // Return the report without its series: in words, and as the JSON of trace/README.md.
 std::string power_text(const PowerReport& report);
 nlohmann::ordered_json power_json(const PowerReport& report);
+// Returns the report as a file, with every series. `scenario`: completed.
+PowerFile power_file_of(const PowerReport& report, const std::string& scenario);
 // Returns a list of objects with the frequency and the amplitude of each line.
 nlohmann::ordered_json lines_json(const std::vector<PowerLine>& lines);
 

@@ -1,18 +1,15 @@
 #include "trace/training_power_file.hpp"
 
 #include "base/section.hpp"
-#include "base/staged_file.hpp"
 #include "base/units.hpp"
 #include "simulation/power_waveform.hpp"
-#include "trace/power_columns.hpp"
-#include "trace/power_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
-#include <string_view>
 #include <vector>
 
 namespace mirfak {
@@ -20,8 +17,6 @@ namespace mirfak {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kTrainingPowerSchemaVersion = 1;
 
 double mean_w(const TrainingPower& power) {
   return power.energy_j / (static_cast<double>(power.intervals()) * power.interval_s);
@@ -41,18 +36,6 @@ std::vector<PowerColumn> columns_of(const TrainingPower& power) {
     out.push_back({time_part_names()[part] + "_w", -1, 0, power.parts_w[part]});
   }
   return out;
-}
-
-void write_hdf5(const std::filesystem::path& path, const Scenario& scenario, const TrainingPower& power) {
-  Hdf5File file = Hdf5File::create(path);
-  file.write_attribute("/", "filetype", std::string_view("mirfak training power"));
-  file.write_attribute("/", "schema_version", kTrainingPowerSchemaVersion);
-  file.write_attribute("/", "interval_s", power.interval_s);
-  file.write_attribute("/", "energy_j", power.energy_j);
-  write_origin(file);
-  file.write("/scenario", scenario.resolved);
-  write_columns(file, columns_of(power), power.interval_s);
-  file.write_out();
 }
 
 }  // namespace
@@ -94,21 +77,16 @@ nlohmann::ordered_json training_power_json(const TrainingPower& power) {
   return out;
 }
 
-void write_training_power(const std::filesystem::path& path, const Scenario& scenario, const TrainingPower& power) {
-  switch (power_format_of(path)) {
-    case PowerFormat::csv:
-      return write_text_file(path, csv_of_columns(columns_of(power), power.interval_s));
-    case PowerFormat::json: {
-      Json out = training_power_json(power);
-      out["series"] = json_of_columns(columns_of(power));
-      return write_text_file(path, out.dump() + "\n");
-    }
-    case PowerFormat::hdf5: {
-      StagedFile staged(path);
-      write_hdf5(staged.path(), scenario, power);
-      staged.commit();
-    }
-  }
+PowerFile power_file_of(const TrainingPower& power, const std::string& scenario) {
+  constexpr std::int64_t kSchemaVersion = 1;
+  return {"mirfak training power",
+          kSchemaVersion,
+          {{"interval_s", power.interval_s}, {"energy_j", power.energy_j}},
+          scenario,
+          training_power_json(power),
+          power.interval_s,
+          columns_of(power),
+          {}};
 }
 
 }  // namespace mirfak

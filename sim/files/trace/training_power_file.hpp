@@ -1,11 +1,10 @@
 #pragma once
 
-#include "scenario/scenario.hpp"
+#include "trace/power_file.hpp"
 #include "training/training_power.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <filesystem>
 #include <string>
 
 namespace mirfak {
@@ -14,7 +13,7 @@ namespace mirfak {
 std::string training_power_text(const TrainingPower& power);
 nlohmann::ordered_json training_power_json(const TrainingPower& power);
 
-// Writes the power over a training with its series. Errors as of power_format_of() and StagedFile.
-void write_training_power(const std::filesystem::path& path, const Scenario& scenario, const TrainingPower& power);
+// Returns the power over a training as a file, with its series. `scenario`: completed.
+PowerFile power_file_of(const TrainingPower& power, const std::string& scenario);
 
 }  // namespace mirfak

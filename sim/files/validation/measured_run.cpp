@@ -85,10 +85,12 @@ MeasuredRun measured_run(const RunReading& reading) {
   run.seconds = measured_seconds(reading);
   run.allocated_bytes = measurement(reading, "measured.allocated_bytes", 1e6, 1e14);
   if (const auto gib = measurement(reading, "measured.allocated_gib", 1e-3, 1e5)) run.allocated_bytes = *gib * kGiB;
+  run.gpu_power_w = measurement(reading, "measured.gpu_power_w", 1, 1e11);
+  run.machine_power_w = measurement(reading, "measured.machine_power_w", 1, 1e11);
   run.allocated_by_last_stage = is_last_stage(reading);
   run.chose = reading.text("measured.chose").value_or("");
   run.out_of_memory = is_out_of_memory(reading);
-  run.ran = !run.out_of_memory && (run.seconds || reading.find("measured.outcome") != nullptr);
+  run.ran = !run.out_of_memory && (run.seconds || run.states_power() || reading.find("measured.outcome") != nullptr);
   return run;
 }
 

@@ -20,11 +20,15 @@ struct MeasuredRun {
 
   std::optional<double> seconds;          // measured seconds of one iteration
   std::optional<double> allocated_bytes;  // peak of the framework's allocator, without contexts
+  std::optional<double> gpu_power_w;      // mean power of all GPUs together over an iteration
+  std::optional<double> machine_power_w;  // the same of GPUs, hosts and network
   bool allocated_by_last_stage = false;   // the peak is of a GPU of the last pipeline stage; else of the fullest stage
   std::string chose;                      // constants that this run itself determined; empty: none
-  // Outcome of the run; neither is set if the row states no outcome and no seconds.
+  // Outcome of the run; neither is set if the row states no outcome, no seconds and no power.
   bool out_of_memory = false;  // the run did not fit: nothing else was measured
   bool ran = false;            // the run fitted, with or without seconds
+
+  bool states_power() const { return gpu_power_w || machine_power_w; }
 };
 
 // Returns a row's measurements. Error(input) at the cell of a measurement that is no positive number.

@@ -41,10 +41,12 @@ QuantileCoefficients largest_widths() {
   return out;
 }
 
-std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
+// Groups runs by their tables.
+template <typename Counts>
+std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs, const Counts& counts) {
   std::vector<TableOfRuns> tables;
   for (const ValidatedRun& run : runs) {
-    if (!run.scored()) continue;
+    if (!counts(run)) continue;
     const std::string& name = run.run.where.file;
     auto table = std::find_if(tables.begin(), tables.end(), [&](const TableOfRuns& each) { return each.name == name; });
     if (table == tables.end()) table = tables.insert(table, {name, {}});
@@ -53,39 +55,52 @@ std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
   return tables;
 }
 
-// Returns the runs that state the allocated memory, by their tables.
-std::vector<TableOfRuns> memory_tables(std::span<const ValidatedRun> runs) {
-  std::vector<TableOfRuns> tables = tables_of(runs);
-  for (TableOfRuns& table : tables) {
-    std::erase_if(table.runs, [](const ValidatedRun* run) { return !run->run.allocated_bytes; });
-  }
-  std::erase_if(tables, [](const TableOfRuns& table) { return table.runs.empty(); });
-  return tables;
+std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
+  return tables_of(runs, [](const ValidatedRun& run) { return run.scored(); });
 }
 
-MemoryWidths fit_memory(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
+// A quantity whose range has one width on either side for all runs: returns it, or nullopt if the row does not state
+// it.
+using PairOfRun = std::optional<PredictedPair> (*)(const ValidatedRun& run);
+
+std::optional<PredictedPair> allocated(const ValidatedRun& run) {
+  if (!run.scored() || !run.run.allocated_bytes) return std::nullopt;
+  return run.allocated_bytes;
+}
+std::optional<PredictedPair> gpu_power(const ValidatedRun& run) {
+  const std::optional<RangedPair>& drawn = run.drawn[static_cast<std::size_t>(DrawnQuantity::gpu_power)];
+  if (!drawn || !run.ran()) return std::nullopt;
+  return drawn->pair;
+}
+
+struct Sides {
+  double below = 0;
+  double above = 0;
+};
+
+Sides fit_sides(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level, PairOfRun pair_of) {
   std::vector<QuantileSample> above;
   for (const TableOfRuns& table : tables) {
     if (&table == left_out) continue;
     const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
     for (const ValidatedRun* run : table.runs) {
-      const PredictedPair& bytes = run->allocated_bytes;
-      above.push_back({{1}, std::log(bytes.measured / bytes.predicted), weight});
+      const PredictedPair pair = *pair_of(*run);
+      above.push_back({{1}, std::log(pair.measured / pair.predicted), weight});
     }
   }
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
   return {fit_quantile(below, quantile, largest_widths()).front(),
-          fit_quantile(above, quantile, largest_widths()).front(),
-          {}};
+          fit_quantile(above, quantile, largest_widths()).front()};
 }
 
-LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) {
+LeftOutTable judge_sides(const TableOfRuns& table, const Sides& widths, PairOfRun pair_of) {
   LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0,
                    std::exp(widths.above) - std::exp(-widths.below)};
   for (const ValidatedRun* run : table.runs) {
-    const double off = std::log(run->allocated_bytes.measured / run->allocated_bytes.predicted);
+    const PredictedPair pair = *pair_of(*run);
+    const double off = std::log(pair.measured / pair.predicted);
     if (off >= -widths.below && off <= widths.above) out.coverage += 1.0 / out.runs;
   }
   return out;
@@ -147,7 +162,7 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   const std::vector<QuantileSample> known = samples_of(tables, left_out, false, *measured);
   const std::vector<QuantileSample> first = samples_of(tables, left_out, true, *measured);
   const double quantile = (1 + level) / 2;
-  return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, measured};
+  return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, {}, measured};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
@@ -218,12 +233,36 @@ LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double leve
   return means_of(std::move(judged));
 }
 
-std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level) {
-  const std::vector<TableOfRuns> tables = memory_tables(runs);
+namespace {
+
+struct FittedSides {
+  Sides widths;
+  LeftOutRanges left_out;
+};
+
+std::optional<FittedSides> fit_quantity(std::span<const ValidatedRun> runs, double level, PairOfRun pair_of) {
+  const std::vector<TableOfRuns> tables =
+      tables_of(runs, [&](const ValidatedRun& run) { return pair_of(run).has_value(); });
   if (tables.size() < 2) return std::nullopt;
   std::vector<LeftOutTable> judged;
-  for (const TableOfRuns& table : tables) judged.push_back(judge_memory(table, fit_memory(tables, &table, level)));
-  return MemoryRanges{fit_memory(tables, nullptr, level), means_of(std::move(judged))};
+  for (const TableOfRuns& table : tables) {
+    judged.push_back(judge_sides(table, fit_sides(tables, &table, level, pair_of), pair_of));
+  }
+  return FittedSides{fit_sides(tables, nullptr, level, pair_of), means_of(std::move(judged))};
+}
+
+}  // namespace
+
+std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level) {
+  auto fitted = fit_quantity(runs, level, allocated);
+  if (!fitted) return std::nullopt;
+  return MemoryRanges{{fitted->widths.below, fitted->widths.above, {}}, std::move(fitted->left_out)};
+}
+
+std::optional<PowerRanges> fit_power_ranges(std::span<const ValidatedRun> runs, double level) {
+  auto fitted = fit_quantity(runs, level, gpu_power);
+  if (!fitted) return std::nullopt;
+  return PowerRanges{{fitted->widths.below, fitted->widths.above}, std::move(fitted->left_out)};
 }
 
 std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs) {
@@ -291,6 +330,14 @@ std::string memory_ranges_yaml(const MemoryRanges& ranges) {
       "  above: {:.4f}\n"
       "  left_out: {}\n",
       ranges.widths.below, ranges.widths.above, mean_yaml(ranges.left_out.known));
+}
+
+std::string power_ranges_yaml(const PowerRanges& ranges) {
+  return fmt::format(
+      "# The same of the mean power of all GPUs over an iteration.\n"
+      "power:\n"
+      "  gpus: {{below: {:.4f}, above: {:.4f}, left_out: {}}}\n",
+      ranges.gpus.below, ranges.gpus.above, mean_yaml(ranges.left_out.known));
 }
 
 }  // namespace mirfak

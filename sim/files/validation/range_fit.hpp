@@ -42,6 +42,14 @@ struct MemoryRanges {
 // Fits ranges of memory; nullopt if fewer than two tables state any.
 std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level);
 
+// Fitted ranges of the mean power of GPUs over an iteration.
+struct PowerRanges {
+  PowerWidths::Sides gpus;
+  LeftOutRanges left_out;
+};
+// Fits ranges of power; nullopt if fewer than two tables state any.
+std::optional<PowerRanges> fit_power_ranges(std::span<const ValidatedRun> runs, double level);
+
 using Measured = std::shared_ptr<const MeasuredSoftware>;
 // Counts the tables that measured each framework on each architecture. Runs of a first contact changed no prediction,
 // and do not count.
@@ -73,5 +81,6 @@ std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> run
 std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source,
                         std::span<const std::string> frameworks = {});
 std::string memory_ranges_yaml(const MemoryRanges& ranges);  // one section of that file
+std::string power_ranges_yaml(const PowerRanges& ranges);    // another, without the hosts, which no table tells
 
 }  // namespace mirfak

@@ -376,6 +376,8 @@ const std::vector<std::string>& run_key_names() {
                                                  "measured.tokens_per_s_per_gpu",
                                                  "measured.allocated_gib",
                                                  "measured.allocated_bytes",
+                                                 "measured.gpu_power_w",
+                                                 "measured.machine_power_w",
                                                  "measured.stage",
                                                  "measured.chose",
                                                  "measured.outcome"};

@@ -62,6 +62,27 @@ std::string shipped_name(const Framework& framework, const std::vector<std::stri
   return like == framework.likes.end() ? std::string() : *like;
 }
 
+// Returns the powers and energies that a row states, beside their predictions.
+DrawnPairs drawn_by(const MeasuredRun& run, const Simulation& simulation) {
+  const IterationResult& result = simulation.result;
+  const double seconds = result.iteration_time_s;
+  DrawnPairs out;
+  const auto set = [&](DrawnQuantity quantity, double predicted, double measured, double low, double high) {
+    out[static_cast<std::size_t>(quantity)] = RangedPair{{predicted, measured}, low, high};
+  };
+  const auto add = [&](std::optional<double> watts, DrawnQuantity power, DrawnQuantity energy, double joules,
+                       const EnergyRange& by_power, double low_j, double high_j) {
+    if (!watts) return;
+    set(power, joules / seconds, *watts, by_power.low_j / seconds, by_power.high_j / seconds);
+    if (run.seconds) set(energy, joules, *watts * *run.seconds, low_j, high_j);
+  };
+  add(run.gpu_power_w, DrawnQuantity::gpu_power, DrawnQuantity::gpu_energy, result.energy_j,
+      energy_range_by_power(simulation.job, result), result.energy_low_j, result.energy_high_j);
+  add(run.machine_power_w, DrawnQuantity::machine_power, DrawnQuantity::machine_energy, result.machine_energy_j,
+      machine_energy_range_by_power(simulation.job, result), result.machine_energy_low_j, result.machine_energy_high_j);
+  return out;
+}
+
 void predict(ValidatedRun& run, const Document& document, const DataFolders& folders, Depth depth) {
   const ScenarioSources sources(folders);
   Scenario scenario = parse_scenario(document, sources);
@@ -78,6 +99,7 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
     const MemoryUse& peak = stages[i].memory.peak;
     run.allocated_bytes.predicted = std::max(run.allocated_bytes.predicted, peak.total() - peak.platform + workspaces);
   }
+  run.drawn = drawn_by(run.run, simulation);
   run.memory_peak_bytes = simulation.result.memory_peak_bytes;
   run.activity_s = simulation.result.activity_s;
   run.uncertainty = uncertainty_shares(simulation.job, simulation.result);
@@ -160,7 +182,7 @@ void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, con
     return;
   }
   if (!run.run.ran && !run.run.out_of_memory) {
-    run.skipped = "the row states no seconds per iteration";
+    run.skipped = "the row states no seconds per iteration, and no power";
     return;
   }
   try {
@@ -202,7 +224,38 @@ std::vector<ValidatedRun> read_and_predict(const CsvTable& table, const RunMappi
   return runs;
 }
 
+// Scores one quantity of the runs that ran and count.
+DrawnScore score_drawn(const std::vector<ValidatedRun>& runs, std::size_t quantity, const std::string& tiers) {
+  DrawnScore out;
+  std::vector<PredictedPair> pairs;
+  for (const ValidatedRun& run : runs) {
+    if (!run.run.tier.empty() && tiers.find(run.run.tier) == std::string::npos) continue;
+    const std::optional<RangedPair>& drawn = run.drawn[quantity];
+    if (!drawn || !run.ran()) continue;
+    pairs.push_back(drawn->pair);
+    out.coverage += drawn->in_range() ? 1 : 0;
+    out.mean_width += (drawn->high - drawn->low) / drawn->pair.predicted;
+  }
+  out.errors = error_statistics(pairs);
+  if (pairs.empty()) return out;
+  out.coverage /= static_cast<double>(pairs.size());
+  out.mean_width /= static_cast<double>(pairs.size());
+  return out;
+}
+
 }  // namespace
+
+std::string_view name_of(DrawnQuantity quantity) {
+  constexpr std::array<std::string_view, kDrawnQuantities> names = {"power of GPUs", "power of the machine",
+                                                                    "energy of GPUs", "energy of the machine"};
+  return names[static_cast<std::size_t>(quantity)];
+}
+
+std::string_view key_of(DrawnQuantity quantity) {
+  constexpr std::array<std::string_view, kDrawnQuantities> keys = {"gpu_power_w", "machine_power_w", "gpu_energy_j",
+                                                                   "machine_energy_j"};
+  return keys[static_cast<std::size_t>(quantity)];
+}
 
 std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
                                         const RunMapping* own, bool sensitivities) {
@@ -248,6 +301,9 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
   out.errors = error_statistics(pairs);
   out.left_out = error_statistics(left_out);
   out.memory_errors = error_statistics(memory);
+  for (std::size_t quantity = 0; quantity < kDrawnQuantities; ++quantity) {
+    out.drawn[quantity] = score_drawn(runs, quantity, tiers);
+  }
   return out;
 }
 

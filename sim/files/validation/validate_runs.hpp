@@ -7,12 +7,34 @@
 #include "validation/measured_run.hpp"
 #include "validation/run_mappings.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak {
+
+// Powers and energies that rows state: means of powers over an iteration, and energies of an iteration, which are such
+// a mean times the seconds that the row states.
+enum class DrawnQuantity : std::uint8_t { gpu_power, machine_power, gpu_energy, machine_energy };
+inline constexpr std::size_t kDrawnQuantities = 4;
+std::string_view name_of(DrawnQuantity quantity);  // for people
+std::string_view key_of(DrawnQuantity quantity);   // for files
+
+// A prediction and its measurement, in W or J, and the range of such measurements; {0, 0}: no range is known.
+struct RangedPair {
+  PredictedPair pair;
+  double low = 0;
+  double high = 0;
+
+  bool ranged() const { return high > 0; }
+  bool in_range() const { return ranged() && pair.measured >= low && pair.measured <= high; }
+};
+using DrawnPairs = std::array<std::optional<RangedPair>, kDrawnQuantities>;  // by DrawnQuantity; nullopt: not stated
 
 // A measured run with mirfak's prediction.
 struct ValidatedRun {
@@ -25,8 +47,9 @@ struct ValidatedRun {
   PredictedPair seconds;
   std::optional<double> left_out_s;  // predicted by the constants of sources other than its table, if they differ
   PredictedPair allocated_bytes;     // measured: 0 if the row does not state it
-  bool fits = false;                 // fits in memory, as predicted
-  bool held_back = false;            // a search holds it back, as it may not fit (search.fit_probability)
+  DrawnPairs drawn;
+  bool fits = false;       // fits in memory, as predicted
+  bool held_back = false;  // a search holds it back, as it may not fit (search.fit_probability)
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
@@ -62,12 +85,20 @@ std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings
 std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
                                     const RunMapping* own = nullptr);
 
+// Scores of powers or energies.
+struct DrawnScore {
+  ErrorStatistics errors;
+  double coverage = 0;    // share of the rows that lie in their ranges
+  double mean_width = 0;  // mean width of the ranges, as shares of the predictions; 0: there are none
+};
+
 // Scores of the runs of one source, or of all sources together.
 struct SourceScore {
   std::string source;
   ErrorStatistics errors;
   ErrorStatistics left_out;       // by constants that other tables determined, for rows that determined none
   ErrorStatistics memory_errors;  // for rows that state the allocated memory
+  std::array<DrawnScore, kDrawnQuantities> drawn;  // for rows that state them, by DrawnQuantity
   int skipped = 0;
   int ran = 0;              // simulated rows that ran, with or without seconds
   int too_large = 0;        // rows of `ran` that are predicted not to fit

@@ -106,6 +106,9 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
   out += choices(tables, first_contacts);
   out += "\n## Peak memory that the framework allocated\n\n" + memory_table(tables, "AB", ReportForm::file).markdown() +
          "\n" + outcomes(tables);
+  if (const Table drawn = drawn_table(tables, "AB", ReportForm::file); !drawn.empty()) {
+    out += "\n## Power and energy\n\n" + drawn.markdown();
+  }
   out +=
       "\n## The ten worst rows of tier A\n\n" + worst_table(tables, "A", kWorst, ReportForm::file, findings).markdown();
   out += "\n## Rows that are not simulated\n\n" + skipped(tables);

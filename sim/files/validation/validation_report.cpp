@@ -44,6 +44,18 @@ std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::strin
   return after_a_line(out);
 }
 
+// Adds scores of powers and energies, if there are any.
+void put_drawn(Json& out, const SourceScore& score) {
+  for (std::size_t i = 0; i < kDrawnQuantities; ++i) {
+    const DrawnScore& of = score.drawn[i];
+    if (of.errors.count == 0) continue;
+    Json& entry = out["drawn"][std::string(key_of(static_cast<DrawnQuantity>(i)))] = statistics_json(of.errors);
+    if (of.mean_width <= 0) continue;
+    entry["coverage"] = of.coverage;
+    entry["mean_width"] = of.mean_width;
+  }
+}
+
 void put_statistics(Json& out, const SourceScore& score) {
   out["n"] = score.errors.count;
   out["skipped"] = score.skipped;
@@ -63,6 +75,20 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
   if (score.memory_errors.count > 0) {
     out["memory"] = statistics_json(score.memory_errors);
+  }
+  put_drawn(out, score);
+}
+
+// Adds the powers and energies that the row states.
+void add_drawn(Json& out, const ValidatedRun& run) {
+  for (std::size_t i = 0; i < kDrawnQuantities; ++i) {
+    const std::optional<RangedPair>& of = run.drawn[i];
+    if (!of) continue;
+    Json& entry = out["drawn"][std::string(key_of(static_cast<DrawnQuantity>(i)))] = {
+        {"predicted", of->pair.predicted}, {"measured", of->pair.measured}, {"error", of->pair.error()}};
+    if (!of->ranged()) continue;
+    entry["low"] = of->low;
+    entry["high"] = of->high;
   }
 }
 
@@ -94,6 +120,7 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
   }
   if (!run.assumed.empty()) out["assumed"] = run.assumed;
   add_allocated(out, run);
+  add_drawn(out, run);
   Json& activities = out["activities"] = Json::object();
   for (std::size_t i = 0; i < kActivities; ++i) {
     if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];
@@ -109,6 +136,7 @@ Json untimed_json(const std::string& table, const ValidatedRun& run) {
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
   add_allocated(out, run);
+  add_drawn(out, run);
   return out;
 }
 
@@ -154,6 +182,10 @@ std::string memory_ranges_text(const LeftOutRanges& left_out) {
   return "\n" + left_out_table("ranges of memory fitted to the other tables", left_out, ReportForm::terminal).text();
 }
 
+std::string power_ranges_text(const LeftOutRanges& left_out) {
+  return "\n" + left_out_table("ranges of power fitted to the other tables", left_out, ReportForm::terminal).text();
+}
+
 std::string own_runs_text(const OwnRunsScore& score) {
   return fmt::format(
       "\n{} own runs of a machine under a framework: the mean error of its others falls from {} to {}, {} of them lie "
@@ -180,7 +212,8 @@ std::string what_ran(const MeasuredRun& run) {
 
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
   return scores_table(tables, tiers, ReportForm::terminal).text() +
-         after_a_line(memory_table(tables, tiers, ReportForm::terminal)) + outcomes_text(tables, tiers) +
+         after_a_line(memory_table(tables, tiers, ReportForm::terminal)) +
+         after_a_line(drawn_table(tables, tiers, ReportForm::terminal)) + outcomes_text(tables, tiers) +
          after_a_line(choices_table(tables, tiers, ReportForm::terminal)) +
          after_a_line(worst_table(tables, tiers, static_cast<std::size_t>(worst), ReportForm::terminal)) +
          skipped_text(all_runs(tables), tiers);

@@ -29,6 +29,7 @@ std::string validation_text(const std::vector<ValidationTable>& tables, const st
 // Returns the reliability of ranges for tables that were left out of the fit of the ranges' widths.
 std::string ranges_text(const LeftOutRanges& left_out);
 std::string memory_ranges_text(const LeftOutRanges& left_out);  // ranges of peak memory
+std::string power_ranges_text(const LeftOutRanges& left_out);   // ranges of the power of GPUs
 // Returns the accuracy of predictions that a few own runs correct, on the other runs.
 std::string own_runs_text(const OwnRunsScore& score);
 

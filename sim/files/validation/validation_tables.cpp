@@ -122,6 +122,30 @@ Table memory_table(const std::vector<ValidationTable>& tables, const std::string
   return out;
 }
 
+Table drawn_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form) {
+  const bool file = form == ReportForm::file;
+  Table out(fmt::format("{} | of | >rows | >MAPE | >median | >{} | >in range | >width",
+                        file ? "table" : "power and energy", file ? "mean error" : "mean"));
+  const auto add = [&](const std::string& name, const SourceScore& of, std::size_t quantity) {
+    const DrawnScore& drawn = of.drawn[quantity];
+    const ErrorStatistics& e = drawn.errors;
+    if (e.count == 0) return 0;
+    const bool ranged = drawn.mean_width > 0;
+    out.add({name, std::string(name_of(static_cast<DrawnQuantity>(quantity))), e.count, in_percent(e.mape),
+             in_percent(e.median_ape), format_signed_percent(e.mean_error),
+             ranged ? in_percent(drawn.coverage) : Cell("-"), ranged ? in_percent(drawn.mean_width) : Cell("-")});
+    return 1;
+  };
+  for (std::size_t quantity = 0; quantity < kDrawnQuantities; ++quantity) {
+    int stated = 0;
+    for (const ValidationTable& table : tables) {
+      stated += add(table.name, score(table.runs, table.name, tiers), quantity);
+    }
+    if (stated > 1) add("all tables", score(all_runs(tables), "", tiers), quantity);
+  }
+  return out;
+}
+
 Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
                   ReportForm form, const Findings& findings) {
   const bool file = form == ReportForm::file;

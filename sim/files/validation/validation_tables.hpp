@@ -22,6 +22,10 @@ std::vector<LayoutChoice> choices_of(const std::vector<ValidationTable>& tables,
 // Returns the errors of the memory that the framework allocated, a row per table that states it.
 Table memory_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
 
+// Returns the errors of powers and energies, and how many lie in their ranges: a row per quantity and table that states
+// it, and a row per quantity of all tables if there are several.
+Table drawn_table(const std::vector<ValidationTable>& tables, const std::string& tiers, ReportForm form);
+
 // Returns the rows with the largest errors. `findings`: the reasons, which a file has.
 Table worst_table(const std::vector<ValidationTable>& tables, const std::string& tiers, std::size_t most,
                   ReportForm form, const Findings& findings = {});

@@ -65,6 +65,23 @@ DeviceMemoryWidths read_device_memory(const Node& section) {
   return out;
 }
 
+PowerWidths::Sides read_sides(const Node& section, const char* for_people) {
+  Mapping in(section);
+  in.ignore(for_people);
+  const PowerWidths::Sides out{in.require("below").as_number(0, kWidest), in.require("above").as_number(0, kWidest)};
+  in.finish();
+  return out;
+}
+
+PowerWidths read_power(const Node& section) {
+  Mapping in(section);
+  PowerWidths out;
+  out.gpus = read_sides(in.require("gpus"), "left_out");
+  if (const std::optional<Node> hosts = in.find("hosts")) out.hosts = read_sides(*hosts, "source");
+  in.finish();
+  return out;
+}
+
 MeasuredSoftware read_measured(const Node& section) {
   constexpr std::int64_t kMostSources = 10'000;
   MeasuredSoftware out;
@@ -108,6 +125,7 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     if (const std::optional<Node> device = of.find("device")) out.memory.device = read_device_memory(*device);
     of.finish();
   }
+  if (const std::optional<Node> power = root.find("power")) out.power = read_power(*power);
   if (const std::optional<Node> measured = root.find("measured")) {
     out.measured = std::make_shared<const MeasuredSoftware>(read_measured(*measured));
   }

@@ -62,6 +62,23 @@ struct MemoryWidths {
   friend bool operator==(const MemoryWidths&, const MemoryWidths&) = default;
 };
 
+// Distance of measured power from predicted power, apart from what a longer or shorter iteration changes: for a share
+// RangeWidths::level of the runs, ln(measured / predicted) of the mean power of all GPUs lies between -below and above,
+// and so does that of the power of a host, of each part of it that is known, and of what a cluster does without.
+struct PowerWidths {
+  struct Sides {
+    double below = 0;
+    double above = 0;
+
+    bool known() const { return below > 0 || above > 0; }
+    friend bool operator==(const Sides&, const Sides&) = default;
+  };
+  Sides gpus;
+  Sides hosts;
+
+  friend bool operator==(const PowerWidths&, const PowerWidths&) = default;
+};
+
 // Distance of measured iterations from predicted ones: ln(measured / predicted) is between -sum(share * below) and
 // sum(share * above) for a share `level` of them. Fitted to measured runs (validation/range_fit.hpp).
 struct RangeWidths {
@@ -69,6 +86,7 @@ struct RangeWidths {
   UncertaintyShares below{};
   UncertaintyShares above{};
   MemoryWidths memory;
+  PowerWidths power;
   FactorSpread own_runs;
   // Sources that measured each framework; nullptr: nothing is known of it, and no prediction counts as unmeasured.
   // Shared, because jobs are copied often.

@@ -10,6 +10,7 @@
 #include "network/cluster_routes.hpp"
 #include "program/job_network.hpp"
 #include "program/replica_placement.hpp"
+#include "program/staggered_start.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -40,6 +41,7 @@ struct StageSignature {
 
 struct Signature {
   int microbatches = 0;
+  int stagger_group = 0;
   std::vector<int> stages;  // numbers of the stages' signatures
 
   friend bool operator==(const Signature&, const Signature&) = default;
@@ -127,7 +129,7 @@ class Signatures {
   Signatures(const Job& job, bool perturbed, bool placed) : job_(job), perturbed_(perturbed), placed_(placed) {}
 
   Signature of(int replica) {
-    Signature out{microbatches(job_.strategy, job_.training, replica), {}};
+    Signature out{microbatches(job_.strategy, job_.training, replica), stagger_group(job_, replica), {}};
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageSignature own = of_stage(stage, replica);
       const auto found = std::find(known_.begin(), known_.end(), own);
@@ -288,7 +290,8 @@ bool folds(const Job& job) {
 }
 
 int placed_as(const Job& job, const ReplicaClass& own) {
-  const bool divided = !job.cluster.perturbations().empty() && job.strategy.stages.empty() && uniform(job);
+  const bool unlike = !job.cluster.perturbations().empty() || job.cluster.facility().staggered_replicas;
+  const bool divided = unlike && job.strategy.stages.empty() && uniform(job);
   return divided ? 0 : own.first();
 }
 
@@ -299,7 +302,8 @@ std::vector<ReplicaClass> replica_classes(const Job& job) {
   }
   const bool placed = !uniform(job);
   const bool perturbed = !job.cluster.perturbations().empty() && folds(job);
-  if (!placed && !perturbed) {
+  const bool staggered = job.cluster.facility().staggered_replicas.has_value();
+  if (!placed && !perturbed && !staggered) {
     return {{all_replicas(job.strategy.data), microbatches(job.strategy, job.training)}};
   }
   if (placed) check_experts(job);

@@ -36,6 +36,10 @@ class ClockedJob {
       fail_infeasible({}, "cluster.power_floor: lower clocks save nothing that a floor burns, and plans know no floor",
                       "leave it out");
     }
+    if (job.cluster.facility().staggered_replicas) {
+      fail_infeasible({}, "cluster.staggered_replicas: clocks are planned for replicas that begin together",
+                      "leave it out");
+    }
     if (!job.cluster.perturbations().empty()) {
       fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks of a stage that are equally fast",
                       "leave it out");

@@ -3,15 +3,17 @@
 // Height of the drawing, in which 0 W lies at the bottom.
 const powerHeight = 230;
 const powerKinds = {passes: "forward", optimizer: "optimizer", collectives: "collective", waiting: "waiting", floor: "host"};
+// Parts of a training are drawn as its timeline draws them.
+const powerKind = name => powerKinds[name] ?? name;
 
 // `power`: {interval_s, unit_w, machine, parts: {name: numbers}, lines: [{frequency_hz, amplitude_w}], strongest,
 // swing_w, swing_without_collectives_w, notes}; machine and parts are multiples of unit_w, an entry for each interval.
 class PowerView extends TimeWindow {
-  constructor(power) {
+  constructor(power, title) {
     super({end: power.machine.length, unit_s: power.interval_s, left: 76});
     this.power = power;
     this.most = Math.max(...power.machine) * 1.05;
-    this.build("Power over the iteration", "Point at a time, or choose one with the arrow keys.");
+    this.build(title, "Point at a time, or choose one with the arrow keys.");
   }
 
   bottom() {
@@ -39,7 +41,7 @@ class PowerView extends TimeWindow {
     const areas = Object.entries(parts).map(([name, values]) => {
       const lower = below.slice();
       for (let i = first; i < last; ++i) below[i - first] += values[i];
-      return s("path", {class: `fill ${powerKinds[name]}`, d: `${this.steps(below, first)}L${this.back(lower, first)}Z`});
+      return s("path", {class: `fill ${powerKind(name)}`, d: `${this.steps(below, first)}L${this.back(lower, first)}Z`});
     });
     const line = s("path", {class: "curve", d: this.steps(machine.slice(first, last), first)});
     const at = this.chosen === null ? null : s("path", {class: "limit", d: `M${this.x(this.chosen + 0.5)} 0V${powerHeight}`});
@@ -67,7 +69,7 @@ class PowerView extends TimeWindow {
     const {parts, machine, unit_w: unit, interval_s: length} = this.power;
     const shares = Object.entries(parts).filter(([, values]) => values[interval] > 0)
       .map(([name, values]) => `${name} ${format.watts(values[interval] * unit)}`);
-    this.reading.textContent = `${format.seconds(interval * length, 5)}: ${format.watts(machine[interval] * unit)}; GPUs: ${shares.join(", ")}`;
+    this.reading.textContent = `${format.seconds(interval * length, 5)}: ${format.watts(machine[interval] * unit)}; ${shares.join(", ")}`;
   }
 
   point(event) {
@@ -110,6 +112,16 @@ function powerView(power) {
   const text = `Means over ${format.seconds(power.interval_s)}. Areas: all GPUs, by the work under way. Line: the machine with hosts and network. `
     + `The GPUs swing by ${format.watts(power.swing_w)}; without waiting in collectives it would be ${format.watts(power.swing_without_collectives_w)}.`;
   return view("Power over time", h("p", {class: "lead"}, text),
-    legend(Object.keys(power.parts).map(name => [name, powerKinds[name]])), new PowerView(power).element,
+    legend(Object.keys(power.parts).map(name => [name, powerKind(name)])), new PowerView(power, "Power over the iteration").element,
     spectrumParts(power), power.notes.map(note => h("p", {class: "left-out"}, note)));
+}
+
+// `power` of a training has no spectrum, and its parts add up to the machine.
+function trainingPowerView(power) {
+  if (!power) return null;
+  const saves = power.saves > 0 ? ` Each of ${format.whole(power.saves)} saves is a fall by ${format.watts(power.training_w - power.idle_w)}.` : "";
+  const text = `The machine over the median run, means over ${format.seconds(power.interval_s)}: ${format.watts(power.mean_w)} on average, `
+    + `${format.watts(power.peak_w)} at most, ${format.watts(power.least_w)} at least.${saves} Power within an iteration is not even: mirfak simulate has it.`;
+  return view("Power over the run", h("p", {class: "lead"}, text), legend(Object.keys(power.parts).map(name => [name, powerKind(name)])),
+    new PowerView(power, "Power over the median run").element, power.notes.map(note => h("p", {class: "left-out"}, note)));
 }

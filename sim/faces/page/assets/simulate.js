@@ -75,7 +75,8 @@ function iterationCards(data, why) {
         : `${format.bytes(result.memory_peak_bytes - result.memory_capacity_bytes)} too much`}`,
         result.memory_peak_low_bytes ? `${format.bytes(result.memory_peak_low_bytes)} to ${format.bytes(result.memory_peak_high_bytes)}` : null]},
     {name: "Energy", value: format.joules(result.energy_j), why: why.why("energy_j"),
-      lines: [`${format.watts(result.average_power_w)} on average`, result.co2_kg ? `CO2 ${format.kilograms(result.co2_kg)}` : null]},
+      lines: [result.energy_high_j ? `${format.joules(result.energy_low_j)} to ${format.joules(result.energy_high_j)}` : null,
+        `${format.watts(result.average_power_w)} on average`, result.co2_kg ? `CO2 ${format.kilograms(result.co2_kg)}` : null]},
     {name: "Cost", value: priced ? format.usd(result.cost_usd_per_iteration) : "not known", why: why.why("cost_usd_per_iteration"),
       lines: ["of an iteration", priced && low ? `${format.usd(result.cost_usd_per_iteration / time * low)} to ${
         format.usd(result.cost_usd_per_iteration / time * high)}` : null]},

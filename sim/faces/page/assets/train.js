@@ -3,7 +3,7 @@ function showTraining(data) {
   const {result} = data;
   const why = new Explanation(data.explanation);
   return [factList(data.facts ?? []), cards(trainingCards(result, why)), finishView(data), lossView(result, why), interruptionsView(result, why),
-    data.timeline ? medianRunView(data.timeline) : null, view("All figures", allFigures("Every figure of the training", result, why)),
+    data.timeline ? medianRunView(data.timeline) : null, trainingPowerView(data.power), view("All figures", allFigures("Every figure of the training", result, why)),
     notesView(result.notes), why.view("How the iteration comes about"), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 

@@ -254,13 +254,21 @@ def frontier(
     overrides: Overrides | None = None,
     *,
     stragglers: Iterable[float] = (),
+    unit: str = "pass",
+    switch_time: float | None = None,
+    joint: bool = False,
+    communication_sms: Iterable[int] = (),
     nodes: str | Iterable[str] = (),
     data: DataFolder = None,
 ) -> FrontierResult:
     """The least energy of an iteration for every time that it may take, and the clock of every pass.
 
     stragglers: also plans for another pipeline that takes so many times as long, each at least 1; default what
-    cluster.perturbations make of the iteration. nodes: as of simulate(), for a capture of a pipeline.
+    cluster.perturbations make of the iteration. unit: "pass", or "part", of which each has a clock of its own between
+    collectives; switch_time: seconds of a change of clock inside a pass, default 0.01. joint: also chooses for each pass
+    whether its microbatch runs as two parts, and the multiprocessors of its collectives, of which communication_sms
+    names the candidates beside what the library chooses; default 2, 4, 8 and 16. nodes: as of simulate(), for a capture
+    of a pipeline.
     """
     factors = [float(factor) for factor in stragglers]
     for factor in factors:
@@ -269,7 +277,26 @@ def frontier(
                 f"stragglers: expected a factor from 1 to 1000, found {factor}",
                 hint="1.2 is a pipeline that takes 20 % longer",
             )
-    return FrontierResult(_mirfak.frontier(input_of(scenario, overrides, data, one_or_more(nodes)), factors))
+    parts = one_of("unit", unit, ("pass", "part")) == 1
+    if switch_time is not None and not (parts or joint):
+        raise InputError("switch_time is of clocks inside passes", hint='add unit="part" or joint=True')
+    if switch_time is not None and not 0 <= switch_time <= 10:
+        raise InputError(f"switch_time: expected seconds up to 10, found {switch_time}", hint="such as 0, 0.001 or 0.01")
+    multiprocessors = [int(count) for count in communication_sms]
+    if multiprocessors and not joint:
+        raise InputError(
+            "communication_sms belongs to joint",
+            hint='{"strategy.communication_sms": N} as an override holds for all passes of the job',
+        )
+    found = _mirfak.frontier(
+        input_of(scenario, overrides, data, one_or_more(nodes)),
+        factors,
+        parts,
+        joint,
+        0.01 if switch_time is None else float(switch_time),
+        multiprocessors,
+    )
+    return FrontierResult(found)
 
 
 def train(

@@ -190,6 +190,17 @@ class TrainingResult(Record):
         """Writes the run that ends at the median as HDF5."""
         self._found.write_trace(path)
 
+    def power(self, resolution_s: float = 60) -> dict[str, Any]:
+        """Watts of the machine over the run that ends at the median, as means over intervals of 1 s to 1 h.
+
+        The keys of `mirfak train --power FILE.json`: figures, and `series` with the watts of each part.
+        """
+        return self._found.power(resolution_s)
+
+    def write_power(self, path: str | os.PathLike[str], resolution_s: float = 60) -> None:
+        """Writes power() as FILE.csv, FILE.json or FILE.h5."""
+        self._found.write_power(path, resolution_s)
+
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Writes a page (HTML) with the run and the reasons of its figures."""
         self._found.write_report(path)
@@ -256,6 +267,14 @@ class CapturedResult(Record):
     def write_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes all tasks, ranks and power as HDF5."""
         self._found.write_trace(path)
+
+    def power(self, resolution_s: float = 0.01) -> dict[str, Any]:
+        """Watts over time, as means over intervals of 0.001 to 1 s: the keys of `mirfak simulate --power FILE.json`."""
+        return self._found.power(resolution_s)
+
+    def write_power(self, path: str | os.PathLike[str], resolution_s: float = 0.01) -> None:
+        """Writes power() as FILE.csv, FILE.json or FILE.h5."""
+        self._found.write_power(path, resolution_s)
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Writes a page (HTML) with views and reasons of all figures."""
