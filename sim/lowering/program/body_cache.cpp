@@ -60,10 +60,8 @@ PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const
 
 PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs,
                                  double settled_clock, double clock_limit) {
-  // Bodies that leave exchanges to be merged with another pass differ from those that hide them: their clock counts as
-  // negative in the key.
   const bool merged = job.strategy.overlap_expert && schedule_of(job.strategy.schedule).pairs;
-  const std::pair<PricePlace, double> key({costs, clock_limit}, merged ? -settled_clock : settled_clock);
+  const BodiesKey key(PricePlace(costs, clock_limit), settled_clock, merged);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = bodies_.find(key); known != bodies_.end()) return {settled_clock, known->second};

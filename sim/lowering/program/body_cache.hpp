@@ -98,7 +98,10 @@ class BodyCache {
   // passes.
   using ClockKey = std::tuple<PricePlace, Mix, bool, bool>;
   std::map<ClockKey, SettledClock> clocks_;
-  std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
+  // Bodies depend on the settled clock, and on whether they leave exchanges of experts to be merged with another pass
+  // or hide them.
+  using BodiesKey = std::tuple<PricePlace, double, bool>;
+  std::map<BodiesKey, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
 };
 
 }  // namespace mirfak
