@@ -88,15 +88,16 @@ void add_writer(JobsClass& type, const char* name, const char* what, Write write
 }
 
 void add_writers(JobsClass& type) {
-  using Path = std::filesystem::path;
-  add_writer(
-      type, "write_trace", "Writes all iterations of all jobs, and the links that they share, as HDF5.",
-      [](const SimulatedJobs& self, const Path& path) { write_trace(path, self.file, self.simulation, self.links); });
-  add_writer(
-      type, "write_timeline", "Writes a timeline of all jobs for Perfetto or chrome://tracing.",
-      [](const SimulatedJobs& self, const Path& path) { write_timeline_json(path, self.simulation, self.links); });
+  add_writer(type, "write_trace", "Writes all iterations of all jobs, and the links that they share, as HDF5.",
+             [](const SimulatedJobs& self, const std::filesystem::path& path) {
+               write_trace(path, self.file, self.simulation, self.links);
+             });
+  add_writer(type, "write_timeline", "Writes a timeline of all jobs for Perfetto or chrome://tracing.",
+             [](const SimulatedJobs& self, const std::filesystem::path& path) {
+               write_timeline_json(path, self.simulation, self.links);
+             });
   add_writer(type, "write_report", "Writes a page (HTML) with views and reasons.",
-             [](const SimulatedJobs& self, const Path& path) {
+             [](const SimulatedJobs& self, const std::filesystem::path& path) {
                write_text_file(path, page_of(jobs_page_data(self.file, self.simulation, self.links,
                                                             network_explanation(self.file, self.jobs, self.simulation,
                                                                                 self.links, self.lowering))));

@@ -163,9 +163,8 @@ Activity activity_of(StreamKind stream) {
 
 // Turns a block's steps into a body. Shifts depend on data alone. Other collectives start after the kernel before them,
 // and nothing starts before they have ended. If the framework overlaps a collective, only the readers of its result
-// wait for it. If exchanges of experts' rows run in parallel with other microbatches, the steps that depend on an
-// exchange wait for the steps before the exchange instead: in the long run both streams are busy, and the longer one
-// decides.
+// wait for it. Steps that depend on an exchange of experts' rows that runs in parallel with other microbatches wait for
+// the steps before the exchange instead: in the long run both streams are busy, and the longer one decides.
 class BodyWriter {
  public:
   BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
