@@ -136,7 +136,7 @@ TEST_CASE("searches score the energy with the floor, and samples refuse it") {
   CHECK_THROWS_WITH_AS(sample_iterations(drawn.simulation.job, {}), doctest::Contains("cluster.power_floor"), Error);
 }
 
-// Of one GPU, all of whose time is that of kernels: dummy work takes a tenth of it.
+// Kernels take all of the time of this one GPU: dummy work takes a tenth of it.
 TEST_CASE("dummy work slows kernels by the share that is stated") {
   const auto time_of = [](const std::vector<std::string>& overrides) { return example(overrides).simulation.result; };
   const IterationResult plain = time_of({"cluster.power_floor={share: 0.6}"});

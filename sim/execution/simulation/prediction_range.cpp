@@ -43,8 +43,9 @@ double unmeasured_share_of(const Job& job, const GpuSpec& gpu) {
   return job.ranges.measured == nullptr ? 0 : unmeasured_share(sources_of(job, gpu));
 }
 
-// Returns the watts of all hosts below or above which they lie, as the ln of each is off by `width`. A cluster that
-// does without fans or supplies takes away what they are said to draw, which is as uncertain as the host.
+// Returns how far the power of all hosts lies from its prediction, in W, if measured power is `factor` times the
+// predicted power. A cluster that does without fans or supplies takes away what they are said to draw, which is as
+// uncertain as the host.
 double off_of_hosts_w(const Cluster& cluster, double factor) {
   double out = 0;
   for (const NodeGroup& group : cluster.groups()) {
@@ -60,8 +61,8 @@ double off_of_hosts_w(const Cluster& cluster, double factor) {
   return out * std::abs(factor - 1);
 }
 
-// Returns the range of an energy that all GPUs' is a part of. `other_w`: the distances of the hosts' power, below and
-// above.
+// Returns the range of an energy that includes the energy of all GPUs. `hosts_below_w`, `hosts_above_w`: how far the
+// power of all hosts may lie below and above its prediction.
 EnergyRange range_of_energy(double energy_j, const IterationResult& result, const PowerWidths& widths,
                             double hosts_below_w, double hosts_above_w) {
   const auto off = [&](double factor_of_gpus, double hosts_w) {

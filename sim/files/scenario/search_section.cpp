@@ -294,7 +294,7 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, cons
   const Strategy stated = read_strategy(strategy, job.cluster);
   StrategySpace& space = search.spec.space;
   space.others = stated;
-  // What strategy.schedule is completed to.
+  // Completes strategy.schedule.
   if (stated.overlap_expert && !states(section, "schedule")) {
     std::replace(space.schedule.begin(), space.schedule.end(), schedule_named("interleaved-1f1b"),
                  schedule_named("combined-1f1b"));

@@ -73,10 +73,7 @@ std::optional<PredictedPair> gpu_power(const ValidatedRun& run) {
   return drawn->pair;
 }
 
-struct Sides {
-  double below = 0;
-  double above = 0;
-};
+using Sides = PowerWidths::Sides;
 
 Sides fit_sides(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level, PairOfRun pair_of) {
   std::vector<QuantileSample> above;
@@ -262,7 +259,7 @@ std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs
 std::optional<PowerRanges> fit_power_ranges(std::span<const ValidatedRun> runs, double level) {
   auto fitted = fit_quantity(runs, level, gpu_power);
   if (!fitted) return std::nullopt;
-  return PowerRanges{{fitted->widths.below, fitted->widths.above}, std::move(fitted->left_out)};
+  return PowerRanges{fitted->widths, std::move(fitted->left_out)};
 }
 
 std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs) {

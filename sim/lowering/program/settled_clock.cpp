@@ -37,8 +37,8 @@ double add_kernels(PowerMix& mix, const Body& body, int times) {
   return busy_s;
 }
 
-// Returns the time that kernels of another pass lose beside a body's collectives, which hold multiprocessors.
-double lost_beside_s(const Body& body) {
+// Returns the time that kernels of another pass lose while a body's collectives hold multiprocessors.
+double lost_to_collectives_s(const Body& body) {
   double out = 0;
   for (const BodyStep& step : body.steps) {
     if (step.stream != StreamKind::compute) out += step.held_share * to_seconds(step.device);
@@ -62,7 +62,6 @@ struct Stretch {
   double busy_s = 0;
   double device_s = 0;
   double host_s = 0;
-  double lost_s = 0;     // time that kernels lose beside collectives, if passes run in parallel
   double longest_s = 0;  // upper bound in any row of bodies, where the host waits for the device inside
 
   double waiting_s() const { return std::max(0.0, std::max(device_s, host_s) - busy_s); }
@@ -151,6 +150,7 @@ void hold_up(const Row& row, Stretch& out) {
 Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs,
                    PowerMix& mix) {
   Stretch out;
+  double lost_s = 0;
   Row row;
   const Schedule& schedule = schedule_of(job.strategy.schedule);
   const bool host_waits = host_waits_in(job, blocks);
@@ -162,7 +162,9 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
     out.busy_s += add_kernels(mix, bodies.forward, count) + add_kernels(mix, bodies.backward, count);
     out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, schedule.splits));
     out.host_s += count * to_seconds(bodies.folded_forward.host + bodies.folded_backward.host);
-    out.lost_s += count * (lost_beside_s(bodies.forward) + lost_beside_s(bodies.backward));
+    if (schedule.pairs) {
+      lost_s += count * (lost_to_collectives_s(bodies.forward) + lost_to_collectives_s(bodies.backward));
+    }
     row.add(bodies, schedule.splits, count);
     if (host_waits) {
       out.longest_s += count * (longest_s(bodies.folded_forward, true) + longest_s(bodies.folded_backward, true));
@@ -170,7 +172,7 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
   }
   if (!schedule.pairs) hold_up(row, out);
   if (catches_up) out.host_s = 0;
-  if (schedule.pairs) out.device_s = out.busy_s + out.lost_s;
+  if (schedule.pairs) out.device_s = out.busy_s + lost_s;
   if (job.cluster.shares_gpus()) out.host_s = out.device_s = out.longest_s = out.busy_s;
   return out;
 }
