@@ -129,6 +129,7 @@ struct ShardingHabits {
   double reduce_copy_bytes = 0;
   double reduce_cast_bytes = 0;
   bool all_reduce_gradients = false;
+  bool reduces_fp32 = false;
   double max_gather_bytes_per_s = 0;
   double max_reduce_bytes_per_s = 0;
   bool reduction_blocks = false;
@@ -194,6 +195,7 @@ struct HostHabits {
   double stall_s = 0;
   bool waits_for_routing = false;
   bool waits_for_clamp = false;
+  bool waits_for_lengths = false;
   bool waits_for_pipeline = false;
   bool waits_for_passes = false;
   std::string source;

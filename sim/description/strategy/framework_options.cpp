@@ -279,6 +279,8 @@ std::vector<FrameworkOption> sharding_of_state() {
             at<group, &Habits::broadcast_parameters>),
       truth("all_reduce_gradients", "stage 1: gradients are all-reduced over all replicas, not reduce-scattered",
             at<group, &Habits::all_reduce_gradients>),
+      truth("reduces_fp32", "gradients are reduced as fp32 copies, whatever they are kept in; else as they are kept",
+            at<group, &Habits::reduces_fp32>),
       {"step_s_per_parameter", "s",
        "stage 1 with pipeline stages: of what a rank holds, in addition to kernels and the network's time",
        at<group, &Habits::step_s_per_parameter>, 0, 1e-3},
@@ -448,6 +450,9 @@ FrameworkOptionGroup host() {
   options.push_back(truth("waits_for_clamp",
                           "it copies a constant to the device in front of a clamped activation, which waits for it",
                           at<group, &Habits::waits_for_clamp>));
+  options.push_back(truth("waits_for_lengths",
+                          "it reads the length of the longest sequence before it issues fused attention",
+                          at<group, &Habits::waits_for_lengths>));
   options.push_back(truth("waits_for_pipeline",
                           "it synchronizes on each transfer between stages that is not overlapped",
                           at<group, &Habits::waits_for_pipeline>));

@@ -31,8 +31,9 @@ namespace mirfak {
 bool host_waits_before(const Job& job, const Operator& op) {
   const HostHabits& host = job.framework.host;
   if (job.training.cuda_graphs.iteration) return false;
-  return (host.waits_for_routing && op.kind == OperatorKind::dispatch) ||
-         (host.waits_for_clamp && op.function == "clamp");
+  return op.kind == OperatorKind::dispatch    ? host.waits_for_routing
+         : op.kind == OperatorKind::attention ? host.waits_for_lengths
+                                              : host.waits_for_clamp && op.function == "clamp";
 }
 
 namespace {

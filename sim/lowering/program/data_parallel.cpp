@@ -66,7 +66,7 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   const ZeroStage zero = zero_of(job);
   const StateSharding state = state_sharding(job.strategy, zero);
   std::vector<ReplicaCollective> out;
-  for (const ReshardStep& step : state.reductions(held.shared * gradient_bytes(job))) {
+  for (const ReshardStep& step : state.reductions(held.shared * reduced_gradient_bytes(job))) {
     const bool scattered = step.kind == CollectiveKind::reduce_scatter;
     const ReplicaGroup among = group_over(state, step);
     const double most = scattered && zero.parameters ? job.framework.sharding.max_reduce_bytes_per_s : 0;
@@ -75,7 +75,7 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   }
   if (held.experts > 0) {
     const StateSharding experts = expert_state_sharding(job.strategy, zero);
-    for (const ReshardStep& step : experts.reductions(held.experts * gradient_bytes(job))) {
+    for (const ReshardStep& step : experts.reductions(held.experts * reduced_gradient_bytes(job))) {
       out.push_back({"reduce experts' gradients", step.kind, step.bytes, ReplicaGroup::experts});
     }
   }

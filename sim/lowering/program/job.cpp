@@ -158,4 +158,8 @@ double gradient_bytes(const Job& job) {
   }
 }
 
+double reduced_gradient_bytes(const Job& job) {
+  return job.framework.sharding.reduces_fp32 ? bytes_per_element(Precision::fp32) : gradient_bytes(job);
+}
+
 }  // namespace mirfak
