@@ -195,4 +195,20 @@ TEST_CASE("work at the start of a pass holds every pass back where the host boun
   CHECK(seconds(job, true) < before);
 }
 
+TEST_CASE("a host that reads lengths of sequences waits once a layer, before fused attention, and never without it") {
+  Job job = eager_job();
+  const auto waits = [](const Job& of) {
+    const ShardedBlocks blocks = shard_blocks(of);
+    const std::vector<StagePlan> stages = plan_stages(of, blocks);
+    const std::vector<BodyStep>& steps = stages.front().bodies_of(blocks.layer_id(0)).forward.steps;
+    return std::count_if(steps.begin(), steps.end(), [](const BodyStep& step) { return step.host_waits; });
+  };
+  job.framework.fusion.attention = {"flash-2"};
+  const auto before = waits(job);
+  job.framework.host.waits_for_lengths = true;
+  CHECK(waits(job) == before + 1);
+  job.framework.fusion.attention = {};
+  CHECK(waits(job) == before);
+}
+
 }  // namespace host_work_test

@@ -6,6 +6,7 @@
 #include "program/data_parallel.hpp"
 #include "program/lowering.hpp"
 #include "program/pass_parts.hpp"
+#include "program/sharded_state.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
@@ -162,6 +163,22 @@ TEST_CASE("hybrid sharding: reduce-scatter within a group, all-reduce of the sha
         doctest::Approx(2 * parameters * (7.0 / 8 + 7.0 / 8 + 1.0 / 8)));
   CHECK(lowered.plans[0].costs.shard_group.shape.nodes == 1);
   CHECK(lowered.plans[0].costs.across_group.shape.nodes == 2);
+}
+
+TEST_CASE("gradients of 16 bits that are reduced as fp32 copies send twice the bytes, and take no more memory") {
+  Strategy strategy = sized(1, 8, 1);
+  strategy.zero = 1;
+  Job job = small_job(4, 1, strategy, 8);
+  job.framework.memory.gradient_bytes = 2;
+  const Lowered narrow(job);
+  job.framework.sharding.reduces_fp32 = true;
+  const Lowered wide(job);
+  const auto sent = [](const Lowered& lowered) {
+    return gradient_reduction(lowered.job, lowered.plans.front().parameters.held()).front().bytes;
+  };
+  CHECK(sent(wide) == 2 * sent(narrow));
+  CHECK(sharded_state(wide.job, wide.plans.front()).gradients ==
+        sharded_state(narrow.job, narrow.plans.front()).gradients);
 }
 
 TEST_CASE("one group of all ranks is no group, and groups within a node spare a slow network the gathers") {

@@ -200,6 +200,13 @@ TEST_CASE(
   CHECK(judged.first_contact.coverage > 0.8);
   CHECK(judged.known.mean_width < 0.1);
 
+  const std::map<int, MeanRanges> by_sources = judged.by_sources();
+  REQUIRE(by_sources.size() == 2);
+  CHECK(by_sources.at(0).tables == 20);
+  CHECK(by_sources.at(0).runs == 600);
+  CHECK(by_sources.at(0).coverage == doctest::Approx(judged.first_contact.coverage));
+  CHECK(by_sources.at(kMostSources).mean_width == doctest::Approx(judged.known.mean_width));
+
   const std::vector<std::string> frameworks = {"known", "never-run", "new"};
   const RangeWidths read = read_range_widths(folder_with(ranges_yaml(widths, judged, "1200 runs", frameworks)));
   REQUIRE(read.measured != nullptr);

@@ -164,10 +164,7 @@ FittedRanges fitted_ranges(const std::string& tiers, const std::vector<Validatio
                            std::span<const std::string> frameworks) {
   const std::vector<ValidatedRun> known = counted_runs(tables, tiers);
   std::vector<ValidatedRun> runs = known;
-  for (ValidatedRun& run : counted_runs(first_contacts, kSeenTiers)) {
-    run.first_contact = true;
-    runs.push_back(std::move(run));
-  }
+  for (ValidatedRun& run : counted_runs(first_contacts, kSeenTiers)) runs.push_back(std::move(run));
   const auto scored = std::count_if(runs.begin(), runs.end(), [](const ValidatedRun& run) { return run.scored(); });
   const auto measured = std::make_shared<const MeasuredSoftware>(measured_software(counted_runs(tables, kSeenTiers)));
   const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel, measured);
@@ -336,7 +333,10 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
   std::vector<ValidationTable> first_contacts;
-  for (const std::string& file : options.first_contacts) first_contacts.push_back(validated(file, false));
+  for (const std::string& file : options.first_contacts) {
+    first_contacts.push_back(validated(file, false));
+    for (ValidatedRun& run : first_contacts.back().runs) run.first_contact = true;
+  }
   FittedRanges ranges;  // fitted before anything is written, as fitting may fail
   if (fits_ranges) {
     ranges = fitted_ranges(options.tiers, tables, first_contacts, FrameworkCatalog(folders.hardware).names());

@@ -93,8 +93,10 @@ Sides fit_sides(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
 }
 
 LeftOutTable judge_sides(const TableOfRuns& table, const Sides& widths, PairOfRun pair_of) {
-  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0,
-                   std::exp(widths.above) - std::exp(-widths.below)};
+  LeftOutTable out{{static_cast<int>(table.runs.size()), 0, std::exp(widths.above) - std::exp(-widths.below)},
+                   table.name,
+                   false,
+                   {}};
   for (const ValidatedRun* run : table.runs) {
     const PredictedPair pair = *pair_of(*run);
     const double off = std::log(pair.measured / pair.predicted);
@@ -162,37 +164,39 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, {}, measured};
 }
 
+// Takes one more of these ranges into their means.
+void add_range(JudgedRanges& means, const PredictionRange& range, const PredictedPair& of) {
+  const bool inside = of.measured >= range.low_s && of.measured <= range.high_s;
+  ++means.runs;
+  means.coverage += ((inside ? 1.0 : 0.0) - means.coverage) / means.runs;
+  means.mean_width += ((range.high_s - range.low_s) / of.predicted - means.mean_width) / means.runs;
+}
+
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
-  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0, 0, table.first_contact()};
+  LeftOutTable out{{}, table.name, table.first_contact(), {}};
   for (const ValidatedRun* run : table.runs) {
     const UncertaintyShares uncertainty = uncertainty_with(*run, *widths.measured);
     const PredictionRange range = prediction_range(run->seconds.predicted, uncertainty, widths);
-    const bool inside = run->seconds.measured >= range.low_s && run->seconds.measured <= range.high_s;
-    out.coverage += (inside ? 1.0 : 0.0) / out.runs;
-    out.mean_width += (range.high_s - range.low_s) / run->seconds.predicted / out.runs;
+    add_range(out, range, run->seconds);
+    if (!knows_software(*run)) continue;
+    const int sources = widths.measured->sources(run->software, {}, run->architecture);
+    add_range(out.by_sources[std::min(sources, kMostSources)], range, run->seconds);
   }
   return out;
 }
 
-MeanRanges mean_of(const std::vector<LeftOutTable>& tables, bool first_contact) {
-  MeanRanges out;
-  for (const LeftOutTable& table : tables) {
-    if (table.first_contact != first_contact) continue;
-    out.coverage += table.coverage;
-    out.mean_width += table.mean_width;
-    ++out.tables;
-  }
-  if (out.tables > 0) {
-    out.coverage /= out.tables;
-    out.mean_width /= out.tables;
-  }
-  return out;
+// Takes the ranges of one more table into their means over tables.
+void add_table(MeanRanges& means, const JudgedRanges& table) {
+  ++means.tables;
+  means.runs += table.runs;
+  means.coverage += (table.coverage - means.coverage) / means.tables;
+  means.mean_width += (table.mean_width - means.mean_width) / means.tables;
 }
 
 LeftOutRanges means_of(std::vector<LeftOutTable> tables) {
-  const MeanRanges known = mean_of(tables, false);
-  const MeanRanges first = mean_of(tables, true);
-  return {std::move(tables), known, first};
+  LeftOutRanges out{std::move(tables), {}, {}};
+  for (const LeftOutTable& table : out.tables) add_table(table.first_contact ? out.first_contact : out.known, table);
+  return out;
 }
 
 std::vector<TableOfRuns> enough_tables(std::span<const ValidatedRun> runs, std::size_t least) {
@@ -205,6 +209,14 @@ std::vector<TableOfRuns> enough_tables(std::span<const ValidatedRun> runs, std::
 }
 
 }  // namespace
+
+std::map<int, MeanRanges> LeftOutRanges::by_sources() const {
+  std::map<int, MeanRanges> out;
+  for (const LeftOutTable& table : tables) {
+    for (const auto& [sources, ranges] : table.by_sources) add_table(out[sources], ranges);
+  }
+  return out;
+}
 
 MeasuredSoftware measured_software(std::span<const ValidatedRun> runs) {
   MeasuredSoftware out;

@@ -3,6 +3,7 @@
 #include "cost/range_widths.hpp"
 #include "validation/validate_runs.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,18 +12,27 @@
 
 namespace mirfak {
 
-// The ranges of one table's predictions, with widths that were fitted to all other tables.
-struct LeftOutTable {
-  std::string name;
+// Ranges of some predictions, with their means over these.
+struct JudgedRanges {
   int runs = 0;
-  double coverage = 0;         // share of the measurements that lie inside
-  double mean_width = 0;       // mean width of the ranges, as shares of the predictions
-  bool first_contact = false;  // its runs changed nothing of the model (ValidatedRun::first_contact)
+  double coverage = 0;    // share of the measurements that lie inside
+  double mean_width = 0;  // as shares of the predictions
 };
+
+// The ranges of one table's predictions, with widths that were fitted to all other tables.
+struct LeftOutTable : JudgedRanges {
+  std::string name;
+  bool first_contact = false;  // its runs changed nothing of the model (ValidatedRun::first_contact)
+  // Its runs by the number of sources that measured their software on GPUs of their architecture, this table among
+  // them; kMostSources: as many or more. Runs on GPUs of several architectures are in none.
+  std::map<int, JudgedRanges> by_sources;
+};
+inline constexpr int kMostSources = 3;
 
 // Means over tables of the ranges of their predictions.
 struct MeanRanges {
   int tables = 0;
+  int runs = 0;
   double coverage = 0;
   double mean_width = 0;
 };
@@ -32,6 +42,9 @@ struct LeftOutRanges {
   std::vector<LeftOutTable> tables;
   MeanRanges known;
   MeanRanges first_contact;
+
+  // Means over the tables with runs whose software so many sources measured (LeftOutTable::by_sources).
+  std::map<int, MeanRanges> by_sources() const;
 };
 
 // Fitted ranges of peaks of memory that the framework allocates.

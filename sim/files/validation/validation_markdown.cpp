@@ -51,22 +51,37 @@ std::string skipped(const std::vector<ValidationTable>& tables) {
   return out.markdown();
 }
 
-std::vector<ValidatedRun> complete_runs(const std::vector<ValidationTable>& tables) {
+std::vector<ValidatedRun> runs_of(const std::vector<ValidationTable>& tables, const std::string& tiers) {
   std::vector<ValidatedRun> runs = all_runs(tables);
-  std::erase_if(runs, [](const ValidatedRun& run) { return !counts(run, "A"); });
+  std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
   return runs;
 }
 
+std::vector<ValidatedRun> complete_runs(const std::vector<ValidationTable>& tables) { return runs_of(tables, "A"); }
+
+// Returns the part of the section on ranges about how familiar runs are. First contacts count with their tiers A and B.
+std::string by_familiarity(const std::vector<ValidationTable>& tables,
+                           const std::vector<ValidationTable>& first_contacts, double level) {
+  std::vector<ValidatedRun> runs = complete_runs(tables);
+  for (ValidatedRun& run : runs_of(first_contacts, "AB")) runs.push_back(std::move(run));
+  const auto measured = std::make_shared<const MeasuredSoftware>(measured_software(runs_of(tables, "AB")));
+  return "\nThe same by how familiar a run's software is, with the first contacts below; a table counts among the "
+         "sources of its own software:\n\n" +
+         familiarity_table(judge_range_widths(runs, level, measured)).markdown();
+}
+
 // Returns the section on ranges; "" if there are too few tables to leave one out.
-std::string ranges(const std::vector<ValidationTable>& tables, const std::string& plot_name) {
+std::string ranges(const std::vector<ValidationTable>& tables, const std::vector<ValidationTable>& first_contacts,
+                   const std::string& plot_name) {
   constexpr double kLevel = 0.8;
   if (reliability_of_tables(tables).empty()) return {};
   const LeftOutRanges judged = judge_range_widths(complete_runs(tables), kLevel);
   return fmt::format(
       "\n## Ranges\n\nHow many measurements of tier A lie in the range of {:.0f} % around their prediction, each table "
-      "judged by widths that the others chose:\n\n{}\n![Reliability of ranges]({})\n\n"
+      "judged by widths that the others chose:\n\n{}{}\n![Reliability of ranges]({})\n\n"
       "What ranges promise against what they keep, means over tables left out; dashed: honest.\n",
-      100 * kLevel, left_out_table("table", judged, ReportForm::file).markdown(), plot_name);
+      100 * kLevel, left_out_table("table", judged, ReportForm::file).markdown(),
+      by_familiarity(tables, first_contacts, kLevel), plot_name);
 }
 
 // Returns the section on tables that were predicted before anyone had seen them; "" if there are none.
@@ -101,7 +116,7 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
       "\n## Predicted against measured\n\n![Predicted against measured seconds of an iteration]({})\n\nDashed: 10 % on "
       "either side.\n",
       plots.scatter);
-  out += ranges(tables, plots.reliability);
+  out += ranges(tables, first_contacts, plots.reliability);
   out += first_contact_section(findings, first_contacts);
   out += choices(tables, first_contacts);
   out += "\n## Peak memory that the framework allocated\n\n" + memory_table(tables, "AB", ReportForm::file).markdown() +

@@ -218,4 +218,14 @@ Table left_out_table(const std::string& title, const LeftOutRanges& left_out, Re
   return out;
 }
 
+Table familiarity_table(const LeftOutRanges& left_out) {
+  Table out("sources that measured the software on such GPUs | >tables | >rows | >in range | >width");
+  for (const auto& [sources, mean] : left_out.by_sources()) {
+    const bool most = sources == kMostSources;
+    out.add({sources == 0 ? "none" : fmt::format("{}{}", sources, most ? " or more" : ""), mean.tables, mean.runs,
+             in_percent(mean.coverage), in_percent(mean.mean_width)});
+  }
+  return out;
+}
+
 }  // namespace mirfak

@@ -39,5 +39,7 @@ Table first_contact_table(const Findings& findings, const std::vector<Validation
 
 // Returns the reliability of ranges for tables that were left out of the fit of the ranges' widths.
 Table left_out_table(const std::string& title, const LeftOutRanges& left_out, ReportForm form);
+// Returns the same by how many sources measured the software of a run on such GPUs: means over tables.
+Table familiarity_table(const LeftOutRanges& left_out);
 
 }  // namespace mirfak

@@ -83,8 +83,8 @@ bool overlaps_transfers(const Framework& framework, ScheduleId schedule);
 // True if nodes of two entries of a cluster are the same: type, GPUs used, links and network ports.
 bool same_hardware(const NodeGroup& a, const NodeGroup& b);
 
-// Bytes per parameter of the gradients that are kept until they are reduced: by training.gradient_precision, or by the framework's habit
-// for the job's precision.
+// Bytes per parameter of the gradients that are kept until they are reduced: by training.gradient_precision, or by the
+// framework's habit for the job's precision.
 double gradient_bytes(const Job& job);
 // Bytes per parameter of what is sent to reduce these gradients.
 double reduced_gradient_bytes(const Job& job);
