@@ -220,6 +220,8 @@ struct MemoryHabits {
   double chunk_sum_bytes = 0;
   double platform_bytes = 0;
   double workspace_bytes = 0;
+  bool caching_allocator = false;
+  bool expandable_segments = false;
   std::string source;
 
   friend bool operator==(const MemoryHabits&, const MemoryHabits&) = default;

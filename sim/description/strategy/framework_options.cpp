@@ -510,6 +510,12 @@ FrameworkOptionGroup memory() {
            "... of which the framework's own allocator holds so many, workspaces of libraries: they count where peaks "
            "of that allocator are compared",
            at<group, &Habits::workspace_bytes>, 0, kMaxPlatform},
+          truth("caching_allocator",
+                "PyTorch's caching allocator gives out memory, with its default settings: what it reserves is "
+                "predicted by replaying what it is asked for",
+                at<group, &Habits::caching_allocator>),
+          truth("expandable_segments", "... whose segments grow (`expandable_segments:True`)",
+                at<group, &Habits::expandable_segments>),
       }};
 }
 

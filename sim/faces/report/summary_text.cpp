@@ -299,6 +299,25 @@ std::string memory_range_text(const IterationResult& result) {
                      100 * result.memory_peak_high_bytes / result.memory_capacity_bytes);
 }
 
+// Returns the line on what the allocator of the fullest stage takes from its GPU; "" if that is not known.
+std::string reserved_text(const Simulation& simulation) {
+  const IterationResult& result = simulation.result;
+  if (result.memory_reserved_bytes <= 0) return {};
+  const MemoryHabits& habits = simulation.job.framework.memory;
+  const StageMemory& memory = result.stages[result.fullest_plan].memory;
+  const double in_blocks = memory.peak.total() - memory.peak.platform + habits.workspace_bytes;
+  std::string out = fmt::format(
+      "  reserved by the allocator on stage {}: {} of the {} that it can take, {} of them free pieces between blocks\n",
+      result.fullest_stage, format_bytes(result.memory_reserved_bytes),
+      format_bytes(memory.capacity - memory.peak.platform + habits.workspace_bytes),
+      format_bytes(result.memory_reserved_bytes - in_blocks));
+  if (result.fits && result.reserve_runs_out) {
+    out += "  though blocks fit, pieces between them may make it run out of memory";
+    out += habits.expandable_segments ? "\n" : ": expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF leaves fewer\n";
+  }
+  return out;
+}
+
 std::string memory_table(const Simulation& simulation) {
   const bool mixed = has_mixed_replicas(simulation);
   Table table("stage | replicas | on");
@@ -324,7 +343,7 @@ std::string memory_table(const Simulation& simulation) {
     title += fmt::format("  of {} stages{}, the fullest and the last among them\n", simulation.job.strategy.pipeline,
                          mixed ? fmt::format(" and {} classes of replicas", classes_of(simulation.plans)) : "");
   }
-  return title + table.text();
+  return title + table.text() + reserved_text(simulation);
 }
 
 // Returns the memory that ranks keep on their hosts, if any: of the rank that keeps most, and of the fullest node.

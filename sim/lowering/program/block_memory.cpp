@@ -54,7 +54,56 @@ class Walk {
     return out;
   }
 
+  BlockAllocations allocations() {
+    BlockAllocations out;
+    log_ = &out.forward;
+    for (const TensorId id : block_.kept) pin(id);
+    for (const TensorId id : block_.graph.outputs) pin(id);
+    append(block_.forward);
+    for (const TensorId id : block_.graph.inputs) out.inputs.push_back(created(id));
+    most();
+    for (const TensorId id : block_.kept) {  // what no kernel makes: kept views, which are copies, and data
+      if (live_or_none(id) >= 0) continue;
+      if (const Allocation kept = created(id); kept.tensor >= 0) log(kept);
+    }
+    for (const TensorId id : block_.graph.outputs) out.outputs.push_back(live_or_none(id));
+
+    log_ = &out.backward;
+    reset();
+    append(block_.recompute);
+    append(block_.backward);
+    for (const TensorId id : block_.kept) create(id);
+    for (const auto& [id, size] : live_) out.kept.push_back(id);
+    const std::vector<TensorId> arriving = arriving_gradients();
+    for (const TensorId id : block_.graph.outputs) {
+      const auto found =
+          std::find_if(arriving.begin(), arriving.end(), [&](TensorId gradient) { return tensor(gradient).of == id; });
+      out.output_gradients.push_back(found == arriving.end() ? Allocation{} : created(*found));
+    }
+    pin_leaving_gradients();
+    most();
+    for (const TensorId id : block_.graph.inputs) out.input_gradients.push_back(last_gradient_of(id));
+    return out;
+  }
+
  private:
+  Allocation created(TensorId id) {
+    create(id);
+    const auto found = live_.find(held_as(id));
+    return found == live_.end() ? Allocation{} : Allocation{found->first, found->second};
+  }
+  TensorId live_or_none(TensorId id) { return live_.contains(held_as(id)) ? held_as(id) : -1; }
+
+  // Returns the last tensor that the walk has left of the gradients of an activation; -1: there is none.
+  TensorId last_gradient_of(TensorId activation) {
+    TensorId out = -1;
+    for (std::size_t id = 0; id < block_.graph.tensors.size(); ++id) {
+      const Tensor& of = block_.graph.tensors[id];
+      if (of.role == TensorRole::gradient && of.of == activation && live_.contains(held_as_[id])) out = held_as_[id];
+    }
+    return out;
+  }
+
   void pin_leaving_gradients() {
     const std::vector<TensorId>& streams = block_.graph.inputs;
     for (const Tensor& tensor : block_.graph.tensors) {
@@ -280,14 +329,22 @@ class Walk {
       if (step.kind == BlockStep::Kind::kernel) {
         for (const Operand& output : block_.graph.op(step.op).outputs) {
           const TensorId id = held_as(output.tensor);
-          if (counts(id) && live_.emplace(id, bytes(id)).second) now += bytes(id);
+          if (!counts(id) || !live_.emplace(id, bytes(id)).second) continue;
+          now += bytes(id);
+          log({id, bytes(id)});
         }
       }
       const double summed = goes_back_in_chunks(step) ? sums : 0;
-      most = std::max(most, now + extra[i] + copies(step) + summed);
+      const double buffer = extra[i] + copies(step) + summed;
+      if (buffer > 0) log({Allocation::kBuffer, buffer});
+      most = std::max(most, now + buffer);
       now -= free_after(static_cast<int>(i));
     }
     return most;
+  }
+
+  void log(const Allocation& allocation) {
+    if (log_ != nullptr) log_->push_back(allocation);
   }
 
   double free_after(int place) {
@@ -299,6 +356,7 @@ class Walk {
       if (found == live_.end() || needed || last_use_[static_cast<std::size_t>(id)] > place) return;
       freed += found->second;
       live_.erase(found);
+      log({id, 0});
     };
     const BlockStep& step = *steps_[static_cast<std::size_t>(place)];
     if (step.kind == BlockStep::Kind::collective) {
@@ -319,6 +377,7 @@ class Walk {
   std::vector<const BlockStep*> steps_;
   std::vector<bool> pinned_;  // tensors that outlive the walk
   std::map<TensorId, double> live_;
+  std::vector<Allocation>* log_ = nullptr;  // takes what comes and goes, in order; nullptr: nobody asks
 };
 
 }  // namespace
@@ -326,6 +385,10 @@ class Walk {
 BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework,
                          bool split) {
   return Walk(block, mesh, framework).run(split);
+}
+
+BlockAllocations block_allocations(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework) {
+  return Walk(block, mesh, framework).allocations();
 }
 
 }  // namespace mirfak

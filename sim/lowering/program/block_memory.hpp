@@ -3,6 +3,8 @@
 #include "sharding/partition.hpp"
 #include "strategy/framework.hpp"
 
+#include <vector>
+
 namespace mirfak {
 
 // Bytes of activations and their gradients that one device holds while it runs one block for one microbatch.
@@ -24,5 +26,27 @@ struct BlockMemory {
 // elsewhere. `framework`: gives the bytes that a loss holds while it runs.
 BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework,
                          bool split = false);
+
+// A tensor that comes or goes while a block runs, or a buffer that a single step needs.
+struct Allocation {
+  static constexpr TensorId kBuffer = -1;  // comes and goes at once
+
+  TensorId tensor = kBuffer;
+  double bytes = 0;  // 0: the tensor goes
+};
+
+// The same walk as a sequence: what one block asks an allocator for, for one microbatch. Tensors that exist at a
+// beginning, or come, and do not go are left at the end. Lists of inputs and of outputs are in the order of the
+// graph's; a tensor of -1 does not exist.
+struct BlockAllocations {
+  std::vector<Allocation> inputs;  // exist when `forward` begins
+  std::vector<TensorId> outputs;   // left by `forward` for the next block
+  std::vector<Allocation> forward;
+  std::vector<TensorId> kept;                // left by `forward` for `backward`, in any order
+  std::vector<Allocation> output_gradients;  // exist when `backward` begins, in addition to `kept`
+  std::vector<TensorId> input_gradients;     // left by `backward` for the block before
+  std::vector<Allocation> backward;          // with what is recomputed
+};
+BlockAllocations block_allocations(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework);
 
 }  // namespace mirfak

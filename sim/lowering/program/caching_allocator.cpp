@@ -1,0 +1,171 @@
+#include "program/caching_allocator.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t kSmallest = 512;
+constexpr std::int64_t kSmallRequest = kMebibyte;
+constexpr std::int64_t kSmallSegment = 2 * kMebibyte;
+constexpr std::int64_t kLargeSegment = 20 * kMebibyte;
+constexpr std::int64_t kLargeRequest = 10 * kMebibyte;
+constexpr std::int64_t kSegmentRounding = 2 * kMebibyte;
+constexpr std::int64_t kFarApart = std::int64_t{1} << 50;  // between the addresses of two segments
+
+std::int64_t rounded_up(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
+
+std::int64_t segment_of(std::int64_t size) {
+  if (size <= kSmallRequest) return kSmallSegment;
+  if (size < kLargeRequest) return kLargeSegment;
+  return rounded_up(size, kSegmentRounding);
+}
+
+}  // namespace
+
+CachingAllocator::Block CachingAllocator::add_part(const Part& made) {
+  if (unused_.empty()) {
+    parts_.push_back(made);
+    return static_cast<Block>(parts_.size() - 1);
+  }
+  const Block block = unused_.back();
+  unused_.pop_back();
+  part(block) = made;
+  return block;
+}
+
+void CachingAllocator::put_back(Block block) {
+  part(block).free = true;
+  pool(part(block).small).insert(key_of(block));
+}
+
+void CachingAllocator::take(Block block) {
+  pool(part(block).small).erase(key_of(block));
+  part(block).free = false;
+}
+
+// Gives segments back that hold no block in use; of segments that grow, free pages at the end.
+void CachingAllocator::give_back() {
+  for (const bool small : {true, false}) {
+    Block& last = small ? last_small_ : last_large_;
+    const std::int64_t page = small ? kSmallSegment : kLargeSegment;
+    if (expandable_) {
+      if (last < 0 || !part(last).free || part(last).size < page) continue;
+      take(last);
+      const std::int64_t given = part(last).size / page * page;
+      reserved_ -= given;
+      part(last).size -= given;
+      if (part(last).size > 0) {
+        put_back(last);
+        continue;
+      }
+      unused_.push_back(last);
+      last = part(last).before;
+      if (last >= 0) part(last).after = -1;
+      continue;
+    }
+    for (auto free = pool(small).begin(); free != pool(small).end();) {
+      const Part& of = part(free->block);
+      if (of.before >= 0 || of.after >= 0) {
+        ++free;
+        continue;
+      }
+      reserved_ -= of.size;
+      unused_.push_back(free->block);
+      free = pool(small).erase(free);
+    }
+  }
+}
+
+void CachingAllocator::reserve(std::int64_t size) {
+  if (static_cast<double>(reserved_ + size) > capacity_) give_back();
+  reserved_ += size;
+  ran_out_ = ran_out_ || static_cast<double>(reserved_) > capacity_;
+  peak_reserved_ = std::max(peak_reserved_, reserved_);
+}
+
+CachingAllocator::Block CachingAllocator::new_segment(std::int64_t size, bool small) {
+  reserve(size);
+  const Block block = add_part({size, next_address_, -1, -1, small, false});
+  next_address_ += kFarApart;
+  return block;
+}
+
+// Returns the last block of the pool's segment, free before or new, grown to the size at least.
+CachingAllocator::Block CachingAllocator::grown_segment(std::int64_t size, bool small) {
+  Block& last = small ? last_small_ : last_large_;
+  const std::int64_t page = small ? kSmallSegment : kLargeSegment;
+  if (last >= 0 && part(last).free) {
+    take(last);
+    const std::int64_t more = rounded_up(size - part(last).size, page);
+    reserve(more);
+    part(last).size += more;
+    return last;
+  }
+  const std::int64_t taken = rounded_up(size, page);
+  if (last < 0) return last = new_segment(taken, small);
+  reserve(taken);
+  const Block block = add_part({taken, part(last).address + part(last).size, last, -1, small, false});
+  part(last).after = block;
+  return last = block;
+}
+
+void CachingAllocator::split(Block block, std::int64_t size) {
+  const Part whole = part(block);
+  const std::int64_t left = whole.size - size;
+  if (whole.small || expandable_ ? left < kSmallest : left <= kMebibyte) return;
+  const Block rest = add_part({left, whole.address + size, block, whole.after, whole.small, true});
+  if (whole.after >= 0) part(whole.after).before = rest;
+  part(block).size = size;
+  part(block).after = rest;
+  if (block == last_small_) last_small_ = rest;
+  if (block == last_large_) last_large_ = rest;
+  put_back(rest);
+}
+
+CachingAllocator::Block CachingAllocator::allocate(double bytes) {
+  const std::int64_t size = std::max(kSmallest, rounded_up(static_cast<std::int64_t>(std::ceil(bytes)), kSmallest));
+  const bool small = size <= kSmallRequest;
+  const auto found = pool(small).lower_bound({size, -1, -1});
+  Block block = -1;
+  if (found != pool(small).end()) {
+    block = found->block;
+    take(block);
+  } else {
+    block = expandable_ ? grown_segment(size, small) : new_segment(segment_of(size), small);
+  }
+  split(block, size);
+  allocated_ += part(block).size;
+  peak_allocated_ = std::max(peak_allocated_, allocated_);
+  return block;
+}
+
+// Joins the block after this one to it.
+void CachingAllocator::join_after(Block block) {
+  const Block after = part(block).after;
+  part(block).size += part(after).size;
+  part(block).after = part(after).after;
+  if (part(block).after >= 0) part(part(block).after).before = block;
+  if (after == last_small_) last_small_ = block;
+  if (after == last_large_) last_large_ = block;
+  unused_.push_back(after);
+}
+
+void CachingAllocator::free(Block block) {
+  allocated_ -= part(block).size;
+  if (const Block after = part(block).after; after >= 0 && part(after).free) {
+    take(after);
+    join_after(block);
+  }
+  if (const Block before = part(block).before; before >= 0 && part(before).free) {
+    take(before);
+    join_after(before);
+    block = before;
+  }
+  put_back(block);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,108 @@
+// What an allocator reserves beyond what is allocated, against the memory that is counted pass by pass.
+
+#include "program/reserved_memory.hpp"
+#include "job_fixture.hpp"
+#include "program/memory.hpp"
+#include "support/frameworks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace reserved_memory_test {
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+Job job_of(const std::string& framework, Strategy strategy, std::int64_t global_batch = 16) {
+  Job job = small_job(8, 1, strategy, global_batch);
+  job.training.framework = framework;
+  job.framework = test::framework_named(framework);
+  return job;
+}
+
+std::optional<ReservedMemory> of_stage(const Lowered& lowered, std::size_t stage) {
+  return reserved_memory(lowered.job, lowered.blocks, lowered.plans[stage]);
+}
+
+// Bytes at the fullest moment of a stage, as counted, in the framework's allocator.
+double counted(const Lowered& lowered, std::size_t stage) {
+  const MemoryUse peak = account_memory(lowered.job, lowered.blocks, lowered.plans)[stage].peak;
+  return peak.total() - peak.platform + lowered.job.framework.memory.workspace_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the replay allocates what is counted pass by pass, and reserves no less") {
+  for (const std::string framework :
+       {"megatron-core", "megatron-lm-2021", "pytorch-fsdp", "deepspeed", "huggingface"}) {
+    for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+      for (const int pipeline : {1, 2}) {
+        if (pipeline > 1 && framework == "huggingface") continue;
+        CAPTURE(framework);
+        CAPTURE(static_cast<int>(recompute));
+        CAPTURE(pipeline);
+        Strategy strategy = sized(1, 4, pipeline);
+        strategy.recompute = recompute;
+        strategy.micro_batch = 2;
+        strategy.zero = pipeline == 1 && framework == "pytorch-fsdp" ? 3 : 1;
+        const Lowered lowered(job_of(framework, strategy));
+        for (std::size_t stage = 0; stage < lowered.plans.size(); ++stage) {
+          CAPTURE(stage);
+          const auto replayed = of_stage(lowered, stage);
+          REQUIRE(replayed);
+          CHECK(replayed->allocated < 1.06 * counted(lowered, stage));
+          // Gradients that come with the first backward pass of a pipeline are counted as always there.
+          const bool come = lowered.job.framework.memory.frees_gradients && pipeline > 1;
+          if (!come) CHECK(replayed->allocated > 0.94 * counted(lowered, stage));
+          CHECK(replayed->reserved >= replayed->allocated);
+          CHECK(replayed->reserved < 1.5 * replayed->allocated);
+          CHECK_FALSE(replayed->ran_out);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("segments that grow hold less between blocks in use; another allocator is not replayed") {
+  Strategy strategy = sized(2, 2, 2);
+  strategy.micro_batch = 64;
+  Job job = job_of("megatron-lm-2021", strategy, 512);
+  job.framework.memory.frees_gradients = true;
+  const auto fixed = of_stage(Lowered(job), 0);
+  job.framework.memory.expandable_segments = true;
+  const auto growing = of_stage(Lowered(job), 0);
+  REQUIRE(fixed);
+  REQUIRE(growing);
+  CHECK(growing->allocated == doctest::Approx(fixed->allocated).epsilon(0.01));
+  CHECK(growing->cached() < fixed->cached());
+  job.framework.memory.caching_allocator = false;
+  CHECK_FALSE(of_stage(Lowered(job), 0));
+}
+
+TEST_CASE("the same again, and more microbatches than in flight, change nothing") {
+  const Lowered few(job_of("megatron-core", sized(1, 2, 4), 16));
+  const Lowered many(job_of("megatron-core", sized(1, 2, 4), 64));
+  for (std::size_t stage = 0; stage < few.plans.size(); ++stage) {
+    CHECK(of_stage(few, stage)->reserved == of_stage(few, stage)->reserved);
+    CHECK(of_stage(many, stage)->reserved == of_stage(few, stage)->reserved);
+  }
+}
+
+TEST_CASE("a device that has too little runs out, whatever its cache gives back") {
+  Job job = job_of("megatron-core", sized(1, 2, 1), 16);
+  const ReservedMemory ample = *of_stage(Lowered(job), 0);
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    nodes.push_back(group);
+    nodes.back().hardware.gpu.memory_bytes.value = job.framework.memory.platform_bytes + 0.9 * ample.allocated;
+  }
+  job.cluster = Cluster(nodes, job.cluster.fabric());
+  CHECK_FALSE(ample.ran_out);
+  CHECK(of_stage(Lowered(job), 0)->ran_out);
+}
+
+}  // namespace reserved_memory_test
