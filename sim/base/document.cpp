@@ -295,6 +295,12 @@ std::vector<Node> Node::as_items() const {
   return items;
 }
 
+std::vector<std::string> Node::as_words() const {
+  std::vector<std::string> words;
+  for (const Node& item : as_items()) words.push_back(item.as_string());
+  return words;
+}
+
 Mapping::Mapping(const Node& node) : node_(node) {
   if (!node.is_mapping() && !node.is_null()) node.fail("expected a mapping (key: value), found " + node.described());
   tell(node, ReadValue::Kind::mapping);
@@ -352,6 +358,11 @@ std::int64_t Mapping::integer_or(std::string_view key, std::int64_t fallback, st
   const std::optional<Node> found = find(key);
   tell_fallback(node_, key, [&] { return fmt::format("{}", fallback); });
   return found ? found->as_integer(minimum, maximum) : fallback;
+}
+
+std::vector<std::string> Mapping::words(std::string_view key) {
+  const std::optional<Node> found = find(key);
+  return found ? found->as_words() : std::vector<std::string>();
 }
 
 double Mapping::number_or(std::string_view key, double fallback, double minimum, double maximum) {

@@ -99,7 +99,8 @@ class Node {
   // Returns the index in `names` of the value's text. The error for any other text suggests the nearest name.
   std::size_t as_choice(const std::vector<std::string>& names) const;
 
-  std::vector<Node> as_items() const;  // the items of a sequence
+  std::vector<Node> as_items() const;         // the items of a sequence
+  std::vector<std::string> as_words() const;  // the texts of a sequence of scalars
 
   // Throws Error(input) at this value: "expected ..., found ...".
   [[noreturn]] void fail(std::string message, std::string hint = {}) const;
@@ -138,6 +139,7 @@ class Mapping {
   std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t minimum = 1,
                           std::int64_t maximum = std::int64_t{1} << 53);
   double number_or(std::string_view key, double fallback, double minimum = 0, double maximum = 1e30);
+  std::vector<std::string> words(std::string_view key);  // as_words() of the key's value; empty: the key is absent
 
   std::vector<std::string> keys() const;  // in the order of the file
   void ignore(std::string_view key);      // a key that is known and not used here

@@ -1,5 +1,7 @@
 #include "base/error_statistics.hpp"
 
+#include "base/averages.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,14 +10,6 @@
 namespace mirfak {
 
 namespace {
-
-// Returns a quantile of sorted values; `share` from 0 to 1.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
-}
 
 // Returns ranks from 0; equal values get the mean of their ranks.
 std::vector<double> ranks_of(const std::vector<double>& values) {
@@ -64,10 +58,10 @@ ErrorStatistics error_statistics(std::span<const PredictedPair> pairs) {
     absolute.push_back(std::abs(pair.error()));
     out.mean_error += pair.error() / static_cast<double>(pairs.size());
   }
-  out.mape = std::accumulate(absolute.begin(), absolute.end(), 0.0) / static_cast<double>(pairs.size());
+  out.mape = mean(absolute);
   std::sort(absolute.begin(), absolute.end());
-  out.median_ape = quantile(absolute, 0.5);
-  out.p90_ape = quantile(absolute, 0.9);
+  out.median_ape = interpolated_quantile(absolute, 0.5);
+  out.p90_ape = interpolated_quantile(absolute, 0.9);
   out.spearman = rank_correlation(pairs);
   return out;
 }

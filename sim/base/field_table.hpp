@@ -152,7 +152,7 @@ class FieldTable<S, Context>::Field {
   std::string_view sentence() const { return sentence_; }
   Value value(const S& of) const { return value_(of); }
   bool is_written(const S& of) const { return !only_if_set_ || is_set_(of); }
-  // Returns the default as documentation has it: "required", "none", "the model's", "false", "`bf16`".
+  // Returns the default as documentation shows it: "required", "none", "the model's", "false", "`bf16`".
   std::string default_in_words() const {
     if (is_required_) return "required";
     if (!default_text_.empty()) return std::string(default_text_);

@@ -1,5 +1,6 @@
 #include "base/origin.hpp"
 
+#include "base/fnv_hash.hpp"
 #include "base/read_files.hpp"
 
 #include <fmt/format.h>
@@ -13,23 +14,19 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::uint64_t kOffset = 0xcbf29ce484222325;
-constexpr std::uint64_t kPrime = 0x100000001b3;
-
-// FNV-1a hash.
-std::uint64_t hashed(std::uint64_t hash, std::string_view bytes) {
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
-  return (hash ^ bytes.size()) * kPrime;
+// Returns `hash` with a text and its length, so that texts one after the other cannot run together.
+std::uint64_t hashed(std::uint64_t hash, std::string_view text) {
+  return (fnv_hash(hash, text) ^ text.size()) * kFnvPrime;
 }
 
 }  // namespace
 
 std::string_view program_version() { return MIRFAK_VERSION; }
 
-std::string text_hash(std::string_view text) { return fmt::format("{:016x}", hashed(kOffset, text)); }
+std::string text_hash(std::string_view text) { return fmt::format("{:016x}", hashed(kFnvStart, text)); }
 
 std::string data_hash(const std::vector<std::filesystem::path>& folders) {
-  std::uint64_t hash = kOffset;
+  std::uint64_t hash = kFnvStart;
   for (const std::filesystem::path& folder : folders) {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

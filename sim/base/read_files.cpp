@@ -1,6 +1,5 @@
 #include "base/read_files.hpp"
 
-#include "base/error.hpp"
 #include "base/named_files.hpp"
 #include "base/text.hpp"
 #include "base/visible_text.hpp"

@@ -75,9 +75,7 @@ std::vector<std::string> likest(std::string_view word, std::span<const std::stri
 bool is_part_of_several(std::string_view word, std::span<const std::string> known) {
   const std::string sought = "-" + bare(word) + "-";
   return 1 < std::count_if(known.begin(), known.end(), [&](const std::string& one) {
-           std::string parts = "-" + one + "-";
-           std::transform(parts.begin(), parts.end(), parts.begin(), [](unsigned char c) { return std::tolower(c); });
-           return parts.find(sought) != std::string::npos;
+           return ("-" + lower_case(one) + "-").find(sought) != std::string::npos;
          });
 }
 

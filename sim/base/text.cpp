@@ -1,7 +1,5 @@
 #include "base/text.hpp"
 
-#include "base/name_words.hpp"
-
 #include <fmt/format.h>
 #include <boost/locale/utf.hpp>
 
@@ -12,7 +10,7 @@ namespace mirfak {
 
 namespace {
 
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+char lower(char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // Optimal string alignment distance, case-insensitive: edits of one letter and swaps of two neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -102,6 +100,25 @@ std::string_view trimmed(std::string_view text, std::string_view blanks) {
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
+
+std::vector<std::string> name_words(std::string_view name) {
+  enum class Sign { other, letter, digit };
+  std::vector<std::string> words;
+  Sign before = Sign::other;
+  for (const unsigned char c : name) {
+    const Sign sign = std::isalpha(c) != 0 ? Sign::letter : std::isdigit(c) != 0 ? Sign::digit : Sign::other;
+    if (sign != Sign::other && sign != before) words.emplace_back();
+    if (sign != Sign::other) words.back() += static_cast<char>(std::tolower(c));
+    before = sign;
+  }
+  return words;
 }
 
 std::string nth_line(std::string_view text, int number) {

@@ -27,6 +27,13 @@ std::string excerpt(std::string_view text, std::size_t longest = 60);
 // Returns the text without the blanks at both ends.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
 
+// Returns the text with its ASCII capitals as small letters.
+std::string lower_case(std::string_view text);
+
+// Returns the words of a name in small letters, split between letters, digits and other signs: "LLaMA3.1-8B" gives
+// llama, 3, 1, 8, b.
+std::vector<std::string> name_words(std::string_view name);
+
 // Returns line `number` (from 1) of `text`, without its line end; "" if there is no such line.
 std::string nth_line(std::string_view text, int number);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mirfak {
@@ -31,6 +32,21 @@ Value list_value(std::vector<Value> items) {
   out.kind = Value::Kind::sequence;
   out.items = std::move(items);
   return out;
+}
+
+void put_over(Value& other, const Value& own, const FieldMerge& instead) {
+  for (const Value::Field& field : own.fields) {
+    const auto known = std::ranges::find(other.fields, field.key, &Value::Field::key);
+    if (known == other.fields.end()) {
+      other.fields.push_back(field);
+    } else if (instead(other, *known, field.value)) {
+      continue;
+    } else if (known->value.kind == Value::Kind::mapping && field.value.kind == Value::Kind::mapping) {
+      put_over(known->value, field.value, instead);
+    } else {
+      known->value = field.value;
+    }
+  }
 }
 
 Value mapping_value(std::vector<Value::Field> fields) {

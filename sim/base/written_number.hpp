@@ -6,13 +6,13 @@
 
 namespace mirfak {
 
-// Reads numbers as people write them: a number and a unit of what its key counts, "80GB", "10 min", "2MW", "$2.10",
-// "15T". The key's name says which units it has, as it says which unit a plain number has: "restart_s" takes times,
-// "power_cap_w" watts, "bytes_per_s" rates in bytes or bits, keys without a unit thousands, millions, billions and
-// trillions of what they count. GB are 1e9 bytes and GiB 2^30. In lengths of sequences k and M are 1024 and 1024^2, as
-// in "8k" and "128k".
+// Reads numbers as people write them, with a unit: "80GB", "10 min", "2MW", "$2.10", "15T". The key's name tells the
+// units that its value may have, as it tells the unit of a plain number: "restart_s" takes times, "power_cap_w" watts,
+// "bytes_per_s" rates in bytes or bits. Numbers of keys without a unit may be thousands, millions, billions and
+// trillions. GB are 1e9 bytes and GiB 2^30. In lengths of sequences k and M are 1024 and 1024^2, as in "8k" and
+// "128k".
 //
-// Returns the value in the key's own unit; nullopt if the text is no number, or its unit is none of the key's.
+// Returns the value in the key's own unit; nullopt if the text is no number, or has a unit that the key does not take.
 // `key` is a path such as "cluster.nodes[0].clock_mhz".
 std::optional<double> written_number(std::string_view text, std::string_view key);
 

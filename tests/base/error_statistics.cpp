@@ -1,5 +1,8 @@
 #include "base/error_statistics.hpp"
 
+#include "base/averages.hpp"
+#include "base/fnv_hash.hpp"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -35,4 +38,24 @@ TEST_CASE("nothing, and everything equal, have no correlation") {
   CHECK(error_statistics({}).count == 0);
   CHECK(error_statistics({}).mape == 0);
   CHECK(rank_correlation(std::vector<PredictedPair>{{1, 2}, {1, 2}}) == 0);
+}
+
+TEST_CASE("averages of a few values") {
+  const std::vector<double> values = {4, 1, 3, 10};
+  CHECK(mean(values) == 4.5);
+  CHECK(middle(values) == 4);    // the upper of 3 and 4
+  CHECK(median(values) == 3.5);  // between them
+  CHECK(median({7, 1, 2}) == 2);
+  const std::vector<double> sorted = {1, 3, 4, 10};
+  CHECK(interpolated_quantile(sorted, 0) == 1);
+  CHECK(interpolated_quantile(sorted, 0.5) == 3.5);
+  CHECK(interpolated_quantile(sorted, 0.9) == doctest::Approx(8.2));  // 0.7 of the way from 4 to 10
+  CHECK(interpolated_quantile(sorted, 1) == 10);
+}
+
+TEST_CASE("FNV-1a of known texts") {
+  CHECK(fnv_hash(kFnvStart, "") == 0xcbf29ce484222325);
+  CHECK(fnv_hash(kFnvStart, "a") == 0xaf63dc4c8601ec8c);  // the authors' test vectors
+  CHECK(fnv_hash(kFnvStart, "foobar") == 0x85944171f73967e8);
+  CHECK(fnv_hash(kFnvStart, 0x6261, 2) == fnv_hash(kFnvStart, "ab"));
 }

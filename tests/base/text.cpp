@@ -67,3 +67,8 @@ TEST_CASE("numbers in a row become ranges") {
   CHECK(ranges_text({5}) == "5");
   CHECK(ranges_text({}).empty());
 }
+
+TEST_CASE("letters of a name are small, and its words are split between letters, digits and signs") {
+  CHECK(lower_case("LLaMA3.1-8B \xc3\x84") == "llama3.1-8b \xc3\x84");  // ASCII only
+  CHECK(name_words("LLaMA3.1-8B") == std::vector<std::string>{"llama", "3", "1", "8", "b"});
+}

@@ -24,3 +24,15 @@ TEST_CASE("values on one line") {
   CHECK(line_of(quoted_value("/a path"), false) == "/a path");
   CHECK(parse_yaml(line_of(quoted_value("a\nb")), "line").scalar == "a\nb");
 }
+
+TEST_CASE("fields of one mapping are put over those of another, mapping by mapping") {
+  const auto parsed = [](const char* text) { return parse_yaml(text, "text"); };
+  Value value = parsed("{a: 1, b: {c: 2, d: 3}, e: [4]}");
+  const Value own = parsed("{b: {c: 5, f: 6}, e: [7], g: 8, a: drop}");
+  put_over(value, own, [](Value& mapping, Value::Field& known, const Value& stated) {
+    if (stated.scalar != "drop") return false;
+    mapping.fields.erase(mapping.fields.begin() + (&known - mapping.fields.data()));
+    return true;
+  });
+  CHECK(line_of(value) == "{b: {c: 5, d: 3, f: 6}, e: [7], g: 8}");
+}

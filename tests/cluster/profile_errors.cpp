@@ -76,6 +76,11 @@ TEST_CASE("faults of a profile are reported at their place in its file") {
   CHECK(contains(failure_of_gpu("tdp_w: [700,", "tdp_w: [-700,"), "expected a number from 10 to 10000, found '-700'"));
   CHECK(contains(failure_of_gpu("tdp_w: [700,", "tdp_w: [60,"), "blocked_w and tdp_w: 147 is above 60"));
   CHECK(contains(failure_of_gpu("fp8: [1.9789e15,", "fp8: [1.9789e14,"), "slower than a wider precision"));
+  const auto with_formats = [](const std::string& names) {
+    return failure_of_gpu("memory_bytes:", "scaled_formats: {names: [" + names + "], source: ours}\nmemory_bytes:");
+  };
+  CHECK(contains(with_formats("nvfp4"), "`peak_flops` has no fp4, in which products of nvfp4 run"));
+  CHECK(contains(with_formats("mxfp8, fp8-block"), "expected mxfp8, mxfp4 or nvfp4, found 'fp8-block'"));
 }
 
 TEST_CASE("a figure needs its source, and a source its figure") {

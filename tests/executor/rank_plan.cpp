@@ -201,7 +201,6 @@ TEST_CASE("linear layers of an fp8 job multiply in 8 bits what casts have made, 
       narrow += work.narrow ? 1 : 0;
       gradients += work.narrow && work.gradient ? 1 : 0;
       wide += work.narrow ? 0 : 1;
-      CHECK(!work.quantizes);  // a task of its own does it
       const double twice = work.product.m * work.product.k * 2;
       if (work.narrow) CHECK(work.reads.front() == doctest::Approx(twice / 2));
     } else if (work.kind == KernelWork::Kind::stream && work.reads.size() == 2 && work.reads[1] == 0) {

@@ -1,5 +1,6 @@
 // Fine-tuning with low-rank adapters: what is frozen costs no weight gradient, no gradient memory, no optimizer.
 
+#include "graph/dequantization.hpp"
 #include "job_fixture.hpp"
 #include "program/sharded_state.hpp"
 #include "simulation/iteration.hpp"

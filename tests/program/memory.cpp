@@ -74,7 +74,7 @@ TEST_CASE("gradients in less than fp32 are copied for the step, of the parameter
   CHECK(copied("pytorch-fsdp", "bf16", 3) == 0);  // the shards are fp32
 }
 
-TEST_CASE("copies of gradients that replicas reduce behind all passes are those of one bucket, or of all parameters") {
+TEST_CASE("copies of gradients that replicas reduce after all passes are those of one bucket, or of all parameters") {
   const auto copied = [](double bucket, bool overlap, int data) {
     Strategy strategy;
     strategy.data = data;

@@ -114,6 +114,8 @@ TEST_CASE("formats run where the tensor cores have them") {
   CHECK(runs("mxfp8", "mi355x-8"));
   CHECK(runs("mxfp4", "mi355x-8"));
   CHECK_FALSE(runs("mxfp4", "mi300x-8"));
+  CHECK_FALSE(runs("nvfp4", "mi355x-8"));
+  CHECK(runs("mxfp4", "hgx-b200"));
   CHECK(runs("fp8-rowwise", "mi300x-8"));
   CHECK_FALSE(runs("fp8-rowwise", "dgx-a100-80g"));
 }

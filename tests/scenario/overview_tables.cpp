@@ -75,9 +75,7 @@ struct Trick {
 
 std::vector<Trick> tricks() {
   return {
-      {"frozen weights in 4 bits beside adapters (QLoRA)",
-       "training.lora.base",
-       {"training.lora={rank: 8, base: nf4}"}},
+      {"frozen weights in 4 bits, with adapters (QLoRA)", "training.lora.base", {"training.lora={rank: 8, base: nf4}"}},
       {"adapters with magnitudes (DoRA)", "training.lora.decomposed", {"training.lora={rank: 8, decomposed: true}"}},
       {"head and loss in chunks", "training.loss_chunks", {"strategy.zero=3", "training.loss_chunks=8"}},
       {"the optimizer alone on the host",

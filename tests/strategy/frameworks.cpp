@@ -263,7 +263,8 @@ TEST_CASE("a stated value does not keep an inherited source") {
   CHECK(regrouped.host.backward_s == parent.host.backward_s);
 
   const OwnFile silent("like: megatron-core\n");
-  CHECK(contains(silent.framework().source, silent.path() + ", else as megatron-core: " + parent.source));
+  const std::string file = std::filesystem::path(silent.path()).filename().string();
+  CHECK(silent.framework().source == file + ", else as megatron-core: " + parent.source);
 }
 
 TEST_CASE("a framework can be like a file beside it") {

@@ -1,6 +1,7 @@
 // Every word that occurs in measured tables is known: it means something, is irrelevant for a stated reason, or is
 // listed as not understood. And of the tables themselves, few rows are skipped.
 
+#include "base/text.hpp"
 #include "cluster/catalog.hpp"
 #include "fixture.hpp"
 #include "support/source_root.hpp"

@@ -126,6 +126,11 @@ class Compiler {
   Value evaluate_operation(const Expression& expression, const Wanted& wanted);
   Value evaluate_contraction(const Expression& expression, const Wanted& wanted);
   Value evaluate_use(const Expression& expression, const Wanted& wanted);
+  // Returns the sizes that a use of a block gives to it: stated ones, those of the same name here, and those that all
+  // blocks share.
+  Sizes sizes_of_use(const Expression& expression, const Definition& used);
+  // Gives the axes of a used block's result the labels `names`, as many as axes. Fails if extents differ.
+  void take_axes(const Expression& use, const Definition& used, const LabelNames& names, const AxisLabels& axes);
   Value negate(const Expression& expression, const Wanted& wanted);
   Value product(const Value& left, const Value& right, const LabelNames& labels, const Wanted& wanted);
   void read_windows(const Expression& expression, Value& value);

@@ -352,6 +352,39 @@ Value Compiler::negate(const Expression& expression, const Wanted& wanted) {
   return out;
 }
 
+Sizes Compiler::sizes_of_use(const Expression& expression, const Definition& used) {
+  Sizes stated;
+  for (const NamedSize& size : expression.sizes) {
+    const std::vector<std::string> names = size_names(*used.block);
+    if (std::find(names.begin(), names.end(), size.name) == names.end()) {
+      fail(size.place, fmt::format("the block {} takes no size '{}'", used.block->name, size.name),
+           did_you_mean(size.name, names, "it takes " + join_or(names)));
+    }
+    stated[size.name] = sizes_.evaluate(size.value);
+  }
+  for (const std::string& name : used.sizes) {
+    if (!stated.contains(name) && sizes_.has(name)) stated[name] = sizes_.values().find(name)->second;
+  }
+  for (const char* always : {"batch", "sequence"}) {
+    if (sizes_.has(always)) stated[always] = sizes_.values().find(always)->second;
+  }
+  return complete_sizes(used, stated, {});
+}
+
+void Compiler::take_axes(const Expression& use, const Definition& used, const LabelNames& names,
+                         const AxisLabels& axes) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Bound& own = bound(names[i], use.place);
+    if (!own.axis && !taken_.contains(axes[i]) && sizes_.extent(*own.stated) == shared_.graph.extent(axes[i])) {
+      own.axis = axes[i];
+      taken_.insert(axes[i]);
+    }
+    if (extent_of(names[i], use.place) == shared_.graph.extent(axes[i])) continue;
+    fail(use.place, fmt::format("sizes in conflict: axis {} of what {} makes is {}, {} is {}", i + 1, used.block->name,
+                                shared_.graph.extent(axes[i]), names[i], extent_of(names[i], use.place)));
+  }
+}
+
 Value Compiler::evaluate_use(const Expression& expression, const Wanted& wanted) {
   const DefinitionPointer& used = definition_.uses.at(expression.name);
   if (++shared_.depth > kMaxUses) fail(expression.place, fmt::format("more than {} blocks within blocks", kMaxUses));
@@ -360,47 +393,22 @@ Value Compiler::evaluate_use(const Expression& expression, const Wanted& wanted)
     values.push_back(evaluate(part, unknown_part_of(wanted, step_name(part))));
     if (values.back().tensor < 0) fail(part.place, "expected a tensor");
   }
-  Sizes stated;
-  for (const NamedSize& size : expression.sizes) {
-    const std::vector<std::string> names = size_names(*used->block);
-    if (std::find(names.begin(), names.end(), size.name) == names.end()) {
-      fail(size.place, fmt::format("the block {} takes no size '{}'", used->block->name, size.name),
-           did_you_mean(size.name, names, "it takes " + join_or(names)));
-    }
-    stated[size.name] = sizes_.evaluate(size.value);
-  }
-  for (const std::string& name : used->sizes) {
-    if (!stated.contains(name) && sizes_.has(name)) stated[name] = sizes_.values().find(name)->second;
-  }
-  for (const char* always : {"batch", "sequence"}) {
-    if (sizes_.has(always)) stated[always] = sizes_.values().find(always)->second;
-  }
+  Sizes sizes = sizes_of_use(expression, *used);
   const bool whole = wanted.name == statement_;  // false: a step of a statement
   const std::string name = whole ? wanted.name : prefix_ + expression.name;
-  Compiler inner(shared_, *used, complete_sizes(*used, stated, {}), shared_.fresh(name, "."));
+  Compiler inner(shared_, *used, std::move(sizes), shared_.fresh(name, "."));
   Value out = inner.compile_use(values, expression, *this);
   --shared_.depth;
-  // Labels of this block for the axes of the result.
-  LabelNames names = wanted.labels;
   if (!wanted.known)
     fail(expression.place, "which labels the result of this block has is not said here",
          fmt::format("use {}(x)[b s h]", expression.name));
+  const LabelNames& names = wanted.labels;
   if (names.size() != out.labels.size()) {
     fail(expression.place, fmt::format("the block {} makes a tensor of {} axes, here are {} labels", used->block->name,
                                        out.labels.size(), names.size()));
   }
   const AxisLabels axes = tensor_of(out).axes;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    Bound& own = bound(names[i], expression.place);
-    if (!own.axis && !taken_.contains(axes[i]) && sizes_.extent(*own.stated) == shared_.graph.extent(axes[i])) {
-      own.axis = axes[i];
-      taken_.insert(axes[i]);
-    }
-    if (extent_of(names[i], expression.place) == shared_.graph.extent(axes[i])) continue;
-    fail(expression.place,
-         fmt::format("sizes in conflict: axis {} of what {} makes is {}, {} is {}", i + 1, used->block->name,
-                     shared_.graph.extent(axes[i]), names[i], extent_of(names[i], expression.place)));
-  }
+  take_axes(expression, *used, names, axes);
   out.labels = names;
   out.place = expression.place;
   if (stored_axes(names, expression.place) == axes) return out;

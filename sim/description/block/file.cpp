@@ -75,7 +75,7 @@ BlockFile::BlockFile(Document document) : document_(std::move(document)) {}
 void BlockFile::read() {
   Mapping in{Node(document_)};
   description_ = in.require("description").as_string();
-  cited_ = in.string_or("source", "");
+  in.string_or("source", "");  // who wrote the figures, for readers of the file
   if (const std::optional<Node> sizes = in.find("sizes")) {
     const Mapping mapping(*sizes);
     for (const std::string& name : mapping.keys()) {

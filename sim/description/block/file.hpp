@@ -31,7 +31,6 @@ class BlockFile {
 
   const std::string& name() const { return document_.name(); }
   const std::string& description() const { return description_; }
-  const std::string& source_of_figures() const { return cited_; }
   const Sizes& sizes() const { return sizes_; }  // sizes of an example, which `mirfak block` shows
   const Node& source() const { return *source_; }
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -45,7 +44,6 @@ class BlockFile {
 
   Document document_;
   std::string description_;
-  std::string cited_;
   Sizes sizes_;
   std::optional<Node> source_;  // the text of the blocks
   std::vector<Block> blocks_;

@@ -1,5 +1,6 @@
 #include "cluster/distribution.hpp"
 
+#include "base/averages.hpp"
 #include "base/csv.hpp"
 #include "base/file_reference.hpp"
 #include "base/random.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace mirfak {
@@ -30,11 +30,11 @@ Overloaded(Ts...) -> Overloaded<Ts...>;
 
 Distribution measured(const Node& node, std::vector<double> values, bool relative) {
   if (values.empty()) node.fail("no values to draw from");
-  double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  if (std::abs(mean - 1) < kRoundingOfMean) mean = 1;  // these values were divided by their mean before
+  double average = mean(values);
+  if (std::abs(average - 1) < kRoundingOfMean) average = 1;  // these values were divided by their mean before
   std::sort(values.begin(), values.end());
   for (double& value : values) {
-    if (relative) value /= mean;
+    if (relative) value /= average;
     if (value > kHighestFactor) node.fail(fmt::format("{} is more than {} times as long", value, kHighestFactor));
   }
   return Distribution(std::move(values));

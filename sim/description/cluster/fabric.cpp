@@ -1,7 +1,6 @@
 #include "cluster/fabric.hpp"
 
 #include "base/file_reference.hpp"
-#include "base/text.hpp"
 #include "base/yaml.hpp"
 
 #include <fmt/format.h>

@@ -13,8 +13,8 @@ namespace mirfak {
 struct PowerFloor {
   double share = 0;              // of the GPU's power limit; 0: no floor
   double ramp_down_w_per_s = 0;  // most by which a GPU's power falls; 0: it falls at once
-  double ramp_up_w_per_s = 0;    // most by which it rises: it rises ahead of work that is known to come; 0: at once
-  double slowdown = 0;           // share by which kernels take longer beside dummy work; 0: the GPU burns by itself
+  double ramp_up_w_per_s = 0;    // most by which its power rises, ahead of work that is known to come; 0: at once
+  double slowdown = 0;           // share by which dummy work makes kernels take longer; 0: the GPU burns by itself
 
   friend bool operator==(const PowerFloor&, const PowerFloor&) = default;
 };

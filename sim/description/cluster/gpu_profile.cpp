@@ -8,6 +8,8 @@
 // architecture. The peaks and the memory bandwidth stay the GPU's own, and each borrowed figure names its source.
 #include "cluster/profiles.hpp"
 
+#include "strategy/precision_recipe.hpp"
+
 #include <fmt/format.h>
 
 namespace mirfak {
@@ -139,6 +141,27 @@ void read_block_scaled_rate(ProfileFile& file, const GpuSpec* other, GpuSpec& gp
   }
 }
 
+// Reads the formats whose scales the tensor cores apply. A file without them has none: the products of another GPU say
+// nothing about the instructions of this one.
+void read_scaled_formats(ProfileFile& file, GpuSpec& gpu) {
+  const std::optional<Node> section = file.root().find("scaled_formats");
+  if (!section) return;
+  std::vector<std::string> names = precision_recipe_names();
+  std::erase_if(names, [](const std::string& name) { return !find_precision_recipe(name)->scaled_in_groups(); });
+  Mapping mapping(*section);
+  for (const Node& node : mapping.require("names").as_items()) {
+    const std::string& name = names[node.as_choice(names)];
+    const std::string& products = find_precision_recipe(name)->products;
+    if (!gpu.peak_flops.contains(precision_named(products))) {
+      node.fail(fmt::format("`peak_flops` has no {}, in which products of {} run", products, name));
+    }
+    gpu.scaled_formats.insert(name);
+  }
+  const Node source = mapping.require("source");
+  if (source.as_string().empty()) source.fail("expected what says that the GPU has these formats");
+  mapping.finish();
+}
+
 void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
   const bool own = other == nullptr || file.root().has("sustained_share");
   gpu.sustained_share = own ? file.figure("sustained_share", 0.3, 1) : other->sustained_share;
@@ -178,6 +201,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   gpu.target = file.root().string_or("compile_target", "");
   gpu.multiprocessors = static_cast<int>(file.root().require("multiprocessors").as_integer(1, 100'000));
   read_peaks(file, gpu);
+  read_scaled_formats(file, gpu);
   gpu.memory_bytes = file.figure("memory_bytes", 1e9, 1e13);
   gpu.memory_bandwidth = file.figure("memory_bandwidth", 1e9, 1e14);
   gpu.memory_bandwidth_efficiency = file.figure("memory_bandwidth_efficiency", 0.1, 1);

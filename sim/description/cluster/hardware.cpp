@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -18,6 +19,13 @@ const std::vector<std::string>& precision_names() {
 }
 
 const std::string& name_of(Precision precision) { return precision_names()[static_cast<std::size_t>(precision)]; }
+
+Precision precision_named(const std::string& name) {
+  const std::vector<std::string>& names = precision_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) fail_internal("no precision is called '" + name + "'");
+  return static_cast<Precision>(found - names.begin());
+}
 
 const std::vector<std::string>& wiring_names() {
   static const std::vector<std::string> names = {"switched", "cube-mesh", "host-bridge"};

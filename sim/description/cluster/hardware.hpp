@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ enum class Precision { fp32, tf32, fp16, bf16, fp8, fp4 };
 inline constexpr std::size_t kPrecisions = 6;
 double bytes_per_element(Precision precision);  // size in storage; tf32 is kept in 4 bytes
 const std::string& name_of(Precision precision);
-const std::vector<std::string>& precision_names();  // ordered as the enumeration
+const std::vector<std::string>& precision_names();   // ordered as the enumeration
+Precision precision_named(const std::string& name);  // Error(internal) if the name is unknown
 
 // Kernels bound by memory other than plain streaming kernels: shares of the bandwidth that these kernels reach.
 struct MemoryKernels {
@@ -102,6 +104,8 @@ struct GpuSpec {
   std::string target;        // compilers' name: "sm_80", "gfx90a"; empty: not known
   int multiprocessors = 0;
   std::map<Precision, Figure> peak_flops;  // dense FLOP/s; fp32 is the rate of vector units; absent: not supported
+  // Precision recipes whose scales of small groups the tensor cores apply while they multiply: "mxfp8", "nvfp4".
+  std::set<std::string> scaled_formats;
   Figure memory_bytes;
   Figure memory_bandwidth;             // bytes/s, datasheet
   Figure memory_bandwidth_efficiency;  // share of memory_bandwidth that streaming kernels reach
@@ -310,13 +314,13 @@ struct NodeSpec {
   Figure host_factor{
       1, {}};  // time of its processors to issue work, as a multiple of the frameworks' figures; 1 unless known
   std::optional<Correction> correction;
-  double dummy_work_slowdown = 0;  // share by which its kernels take longer beside dummy work (PowerFloor::slowdown)
+  double dummy_work_slowdown = 0;  // share by which dummy work makes its kernels take longer (PowerFloor::slowdown)
   NodeTopology topology;
 
   double idle_host_w() const;  // host_idle_power_w, or host_power_w where that is not known
 
-  // Returns the factors by which everything takes longer than priced for any node: by its processors, by its
-  // correction, and beside dummy work.
+  // Returns the factors by which everything takes longer on this node than priced for any node: those of its
+  // processors, of its correction and of dummy work.
   TimeFactors time_factors() const;
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;

@@ -119,9 +119,7 @@ LinkSpec read_link_profile(ProfileFile& file) {
   if (const std::optional<Node> section = file.root().find("in_switch_reduction")) {
     link.in_switch_reduction = read_in_switch_reduction(file, *section);
   }
-  if (const std::optional<Node> gpus = file.root().find("measured_on")) {
-    for (const Node& gpu : gpus->as_items()) link.measured_on.push_back(gpu.as_string());
-  }
+  link.measured_on = file.root().words("measured_on");
   file.finish();
   return link;
 }

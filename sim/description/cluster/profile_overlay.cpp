@@ -31,12 +31,6 @@ bool is_figure(const Value& value) {
          value.items[1].kind == Value::Kind::scalar;
 }
 
-Value* field_of(Value& mapping, std::string_view key) {
-  const auto found = std::find_if(mapping.fields.begin(), mapping.fields.end(),
-                                  [&](const Value::Field& field) { return field.key == key; });
-  return found == mapping.fields.end() ? nullptr : &found->value;
-}
-
 // Renames the sources of figures; `sources`: those that may be named. Collects the new names that are used.
 void rename_sources(Value& value, const Value& sources, const std::string& owner, std::set<std::string>& used) {
   if (is_figure(value) && sources.find(value.items[1].scalar) != nullptr) {
@@ -48,25 +42,13 @@ void rename_sources(Value& value, const Value& sources, const std::string& owner
   for (Value::Field& field : value.fields) rename_sources(field.value, sources, owner, used);
 }
 
-// Puts the fields of `own` over those of `other`. A plain number in the place of a figure becomes one.
-void put_over(Value& other, const Value& own) {
-  for (const Value::Field& field : own.fields) {
-    Value* known = field_of(other, field.key);
-    if (known == nullptr) {
-      other.fields.push_back(field);
-      continue;
-    }
-    if (known->kind == Value::Kind::mapping && field.value.kind == Value::Kind::mapping) {
-      put_over(*known, field.value);
-    } else if (is_figure(*known) && field.value.kind == Value::Kind::scalar) {
-      Value figure = list_value({field.value, quoted_value(std::string(kOwnSource))});
-      figure.where = figure.items[1].where = field.value.where;
-      figure.key_where = field.value.key_where;
-      *known = std::move(figure);
-    } else {
-      *known = field.value;
-    }
-  }
+// Makes a figure of a plain number that stands in the place of one.
+bool made_figure(Value& /*profile*/, Value::Field& known, const Value& own) {
+  if (!is_figure(known.value) || own.kind != Value::Kind::scalar) return false;
+  known.value.items = {own, quoted_value(std::string(kOwnSource))};
+  known.value.where = known.value.items[1].where = own.where;
+  known.value.key_where = own.key_where;
+  return true;
 }
 
 bool uses_own_source(const Value& value) {
@@ -122,7 +104,7 @@ Document completed_profile(const Document& own, const std::string& name, const D
     named.scalar = fmt::format("{}, like {}", name, title->scalar);
     stated.fields.push_back({"title", std::move(named)});
   }
-  put_over(root, stated);
+  put_over(root, stated, made_figure);
   root.where = own.root().where;
   root.fields.push_back({"sources", joined_sources(own, of_other, owner, root)});
   return own.with_root(std::move(root));

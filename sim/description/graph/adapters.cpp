@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMaskBytes = 1;  // bytes per element of a dropout mask
 constexpr double kWideBytes = 4;  // fp32
-constexpr int kCasts = 2;  // of an activation, and of the weight beside it, which is small: its bytes are left out
+constexpr int kCasts = 2;         // of an activation and of its small weight, whose bytes are left out
 
 // DoRA, bytes moved per element of the weight over those of the tensors that an operator reads and writes, and kernels.
 // In 16 bits: the adapter's weight times its scale (4), plus the weight (6), of 2 read and 2 written. In fp32: casts of

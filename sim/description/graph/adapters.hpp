@@ -12,7 +12,7 @@ struct AdapterRules {
   std::int64_t rank = 0;          // 0: no adapters
   double dropout = 0;             // dropout of the input of the first product
   std::vector<std::string> tags;  // tags of the products that have an adapter
-  // A and B are fp32 beside weights of 16 bits: x is cast to fp32, and back in front of the product, as are A and B.
+  // A and B are fp32, weights have 16 bits: x is cast to fp32, and back before the product, as are A and B.
   bool wide = false;
   bool scales = false;      // the scale of (x A) B is a kernel of its own
   bool decomposed = false;  // DoRA: the norms of the adapted weight's columns are computed, and scaled

@@ -2,6 +2,8 @@
 // in blocks of 256; QLoRA, arXiv 2305.14314, section 3: 0.5 bits a weight for constants in fp32, 0.127 bits in 8 bits).
 #include "model/adapters.hpp"
 
+#include "graph/dequantization.hpp"
+
 namespace mirfak {
 
 namespace {
@@ -17,12 +19,12 @@ const std::vector<std::string>& frozen_base_names() {
   return names;
 }
 
-FrozenWeights frozen_weights(FrozenBase base) {
+NarrowWeights frozen_weights(FrozenBase base) {
   switch (base) {
     case FrozenBase::nf4:
       return {0.5 + kConstantBytes / kBlock, 1};
     case FrozenBase::nf4_double:
-      return {0.5 + (1 + kConstantBytes / kNestedBlock) / kBlock, 2};
+      return {0.5 + (1 + kConstantBytes / kNestedBlock) / kBlock, 2};  // constants are widened by a kernel of their own
     case FrozenBase::int8:
       return {1, 1};  // and a constant for each row, which is a few thousandths of a percent
     case FrozenBase::as_trained:

@@ -15,12 +15,9 @@ enum class FrozenBase {
 };
 const std::vector<std::string>& frozen_base_names();  // in the order of FrozenBase
 
-// Properties of a format of frozen weights.
-struct FrozenWeights {
-  double bytes = 0;  // per weight, with its share of the constants; 0: in the precision of training
-  int kernels = 1;   // that widen a weight: constants in 8 bits are widened by one of their own
-};
-FrozenWeights frozen_weights(FrozenBase base);
+struct NarrowWeights;  // graph/dequantization.hpp
+// Returns the size of frozen weights in a format and the kernels that widen them; 0 bytes: they are as trained.
+NarrowWeights frozen_weights(FrozenBase base);
 
 // Low-rank adapters (LoRA, arXiv 2106.09685): y = x W + dropout(x) A B next to linear layers of the transformer, A with
 // `rank` columns. Only adapters are trained: all other parameters are frozen, have no gradient and no optimizer state,

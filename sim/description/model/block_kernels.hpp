@@ -21,9 +21,9 @@ struct BlockKernels {
   double copies_per_token = 1;           // copies of a token that the kernel reads which sorts tokens by expert
   std::vector<PlainKernel> expert_bias;  // kernels that add and weight biases of experts' results; empty: one addition
   std::vector<PlainKernel> expert_bias_gradient;
-  // Adapters beside linear layers.
-  bool wide_adapters = false;    // fp32 beside weights of 16 bits (AdapterRules::wide)
-  bool scales_adapters = false;  // their scale is a kernel of its own
+  // Adapters of linear layers.
+  bool wide_adapters = false;    // in fp32 though weights have 16 bits (AdapterRules::wide)
+  bool scales_adapters = false;  // the scale of adapters is a kernel of its own
   // The loss.
   bool fused_cross_entropy = false;      // one kernel; else several passes over the fp32 logits
   bool loss_recomputes_softmax = false;  // backward reads the logits and overwrites them

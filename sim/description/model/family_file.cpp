@@ -6,6 +6,7 @@
 #include "base/document_text.hpp"
 #include "base/remembered.hpp"
 #include "base/text.hpp"
+#include "base/values.hpp"
 #include "formula/parser.hpp"
 
 #include <fmt/format.h>
@@ -36,27 +37,20 @@ class FormulaParser : formula::Parser {
   }
 };
 
-// Puts the fields of `child` over those of `parent`: mappings are merged, lists of idle keys joined; null takes a field
-// away.
-Value merged(const Value& parent, const Value& child) {
-  if (parent.kind != Value::Kind::mapping || child.kind != Value::Kind::mapping) return child;
-  Value out = parent;
-  out.where = child.where;
-  for (const Value::Field& field : child.fields) {
-    const auto known = std::find_if(out.fields.begin(), out.fields.end(),
-                                    [&](const Value::Field& one) { return one.key == field.key; });
-    if (known == out.fields.end()) {
-      out.fields.push_back(field);
-    } else if (field.value.kind == Value::Kind::null) {
-      out.fields.erase(known);
-    } else if (field.key == "idle" && field.value.kind == Value::Kind::sequence) {
-      std::vector<Value>& items = known->value.items;
-      items.insert(items.end(), field.value.items.begin(), field.value.items.end());
-    } else {
-      known->value = merged(known->value, field.value);
-    }
+// Merges a field that a family and its parent have other than by its value: null takes the field away, lists of idle
+// keys are joined. A mapping of both stands where the family states it.
+bool merged_otherwise(Value& parent, Value::Field& known, const Value& own) {
+  if (own.kind == Value::Kind::null) {
+    parent.fields.erase(parent.fields.begin() + (&known - parent.fields.data()));
+    return true;
   }
-  return out;
+  if (known.key == "idle" && own.kind == Value::Kind::sequence) {
+    std::vector<Value>& items = known.value.items;
+    items.insert(items.end(), own.items.begin(), own.items.end());
+    return true;
+  }
+  if (own.kind == Value::Kind::mapping) known.value.where = own.where;
+  return false;
 }
 
 class Reader {
@@ -70,8 +64,8 @@ class Reader {
     in.require("source");
     in.ignore("like");
     read_types(in);
-    family_.sections = words_of(in.find("sections"));
-    family_.idle = words_of(in.find("idle"));
+    family_.sections = in.words("sections");
+    family_.idle = in.words("idle");
     if (const std::optional<Node> keys = in.find("keys")) {
       for (const auto& [name, node] : fields_of(*keys)) family_.keys.push_back(read_key(name, node));
     }
@@ -115,13 +109,6 @@ class Reader {
       }
       one.finish();
     }
-  }
-
-  static std::vector<std::string> words_of(const std::optional<Node>& list) {
-    std::vector<std::string> out;
-    if (!list) return out;
-    for (const Node& item : list->as_items()) out.push_back(item.as_string());
-    return out;
   }
 
   FamilyFormula read_formula(const Node& node) const {
@@ -188,7 +175,7 @@ class Reader {
       return key;
     }
     Mapping in(node);
-    key.alias = words_of(in.find("alias"));
+    key.alias = in.words("alias");
     if (const std::optional<Node> form = in.find("form")) {
       key.form = static_cast<FamilyKey::Form>(
           form->as_choice({"scalar", "each_layer", "letters", "layer_numbers", "section", "count", "by_layer"}));
@@ -224,7 +211,7 @@ class Reader {
 
   void read_blocks(Mapping& in) {
     const std::optional<Node> blocks = in.find("blocks");
-    const std::vector<std::string> order = words_of(in.find("order"));
+    const std::vector<std::string> order = in.words("order");
     if (!blocks) return;
     const Fields fields = fields_of(*blocks);
     for (const auto& [name, node] : fields) {
@@ -295,7 +282,8 @@ std::shared_ptr<const Family> read_family(const std::filesystem::path& file) {
   for (auto child = family->documents.rbegin() + 1; child != family->documents.rend(); ++child) {
     // The family that this one is like has a model_type of its own.
     std::erase_if(all.fields, [](const Value::Field& field) { return field.key == "types"; });
-    all = merged(all, (*child)->root());
+    all.where = (*child)->root().where;
+    put_over(all, (*child)->root(), merged_otherwise);
   }
   family->merged = std::make_shared<const Value>(std::move(all));
   Reader(*family, family->documents).read(Node(*family->documents.front(), *family->merged, family->name));

@@ -42,7 +42,7 @@ HeadOfClass head_of_class(Config& root, Config& language, const std::vector<std:
   const std::string name = classes.front().as_string();
   const auto is = [&](std::string_view end) { return std::string_view(name).ends_with(end); };
   const bool causal = is("ForCausalLM") || is("LMHeadModel");
-  // A class of language behind a tower may have another name where its code came with the model.
+  // A language model that a tower feeds may have another class name if the class came with the model.
   const auto conditional = [](std::string_view one) { return one.ends_with("ForConditionalGeneration"); };
   const bool tower = conditional(name) && std::any_of(own.begin(), own.end(), conditional);
   if (causal || tower || std::find(own.begin(), own.end(), name) != own.end()) return {{}, causal};

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 #include <system_error>
 
@@ -176,12 +175,6 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   check_parts(model, in.node());
   model.transformer = transformer_blocks(folder / "blocks", mapping.where());
   return model;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char sign) { return std::tolower(sign); });
-  return out;
 }
 
 // Returns the path, relative to the folder of the asking file. A path in an override, which has no line, counts from

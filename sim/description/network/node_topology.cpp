@@ -1,6 +1,5 @@
 #include "network/node_topology.hpp"
 
-#include "base/read_files.hpp"
 #include "base/units.hpp"
 #include "network/cube_mesh.hpp"
 #include "network/node_inside.hpp"

@@ -16,12 +16,6 @@ namespace mirfak {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 struct Word {
   std::string key;  // lower case
   std::string value;
@@ -81,14 +75,14 @@ class ConfReader {
         fail_input(here, fmt::format("expected KEY=VALUE, found '{}'", excerpt(word)),
                    "for example SwitchName=leaf1 Nodes=node[1-18]");
       }
-      out.push_back({lower(word.substr(0, equals)), word.substr(equals + 1), here});
+      out.push_back({lower_case(word.substr(0, equals)), word.substr(equals + 1), here});
       at = end;
     }
     return out;
   }
 
   void read_line(const std::string& line, const Location& where) {
-    if (lower(line).starts_with("include ") || lower(line).starts_with("include\t")) {
+    if (lower_case(line).starts_with("include ") || lower_case(line).starts_with("include\t")) {
       include(std::string(trimmed(std::string_view(line).substr(8))), where);
       return;
     }

@@ -16,6 +16,10 @@ namespace mirfak {
 
 namespace {
 
+// Schedules of stages with several chunks, without and with passes in pairs: schedule_of_chunks() chooses between them.
+constexpr const char* kChunks = "interleaved-1f1b";
+constexpr const char* kPairedChunks = "combined-1f1b";
+
 using StageOrder = std::vector<Pass> (*)(const PipelineShape& shape, int stage);
 
 // Makes a schedule from a function that returns the order of one stage; the schedule fits any shape.
@@ -69,7 +73,7 @@ Schedule interleaving(const char* name, const char* sentence, StageOrder order) 
 
 Schedule combined() {
   Schedule out =
-      interleaving("combined-1f1b",
+      interleaving(kPairedChunks,
                    "Interleaved 1F1B whose forward and backward passes run at the same time, step by step, after "
                    "one more forward pass.",
                    combined_order);
@@ -139,7 +143,7 @@ std::vector<Schedule> make_schedules() {
   return {
       std::move(gpipe),
       alternating("1f1b", "One forward, one backward pass in turn.", one_forward_one_backward_order),
-      interleaving("interleaved-1f1b", "1F1B over several chunks of each stage.", interleaved_order),
+      interleaving(kChunks, "1F1B over several chunks of each stage.", interleaved_order),
       combined(),
       splitting("zb-h1", "1F1B with backward passes of weights where stages would idle; the memory of 1F1B.",
                 zero_bubble_h1_order),
@@ -202,6 +206,10 @@ ScheduleId schedule_named(std::string_view name) {
   const auto found = std::find_if(all.begin(), all.end(), [&](const Schedule& s) { return s.name == name; });
   if (found == all.end()) fail_internal(fmt::format("no schedule is named {}", name));
   return static_cast<ScheduleId>(found - all.begin());
+}
+
+ScheduleId schedule_of_chunks(bool overlaps_exchanges) {
+  return schedule_named(overlaps_exchanges ? kPairedChunks : kChunks);
 }
 
 const std::string& schedule_text(ScheduleId schedule) {

@@ -69,7 +69,7 @@ struct KernelHabits {
   friend bool operator==(const KernelHabits&, const KernelHabits&) = default;
 };
 
-// Low-rank adapters beside linear layers (training.lora).
+// Low-rank adapters of linear layers (training.lora).
 struct AdapterHabits {
   bool wide = false;
   bool scales = false;

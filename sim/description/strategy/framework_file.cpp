@@ -239,7 +239,8 @@ class FrameworkReader {
     } else if (framework_.likes.empty()) {
       root_.require("source");
     } else {
-      framework_.source = fmt::format("{}, else as {}: {}", file_, framework_.likes.front(), framework_.source);
+      framework_.source = fmt::format("{}, else as {}: {}", std::filesystem::path(file_).filename().string(),
+                                      framework_.likes.front(), framework_.source);
     }
   }
 

@@ -488,7 +488,7 @@ FrameworkOptionGroup memory() {
                 at<group, &Habits::frees_gradients>),
           bytes("reduced_copy_bytes",
                 "held per parameter of one bucket (`sharding.bucket_parameters`) of gradients that replicas reduce "
-                "behind all passes, in addition to the gradients",
+                "after all passes, in addition to the gradients",
                 at<group, &Habits::reduced_copy_bytes>),
           bytes("loss_copy_bytes",
                 "held per logit while a loss of several kernels runs, in addition to the logits and the softmax that "

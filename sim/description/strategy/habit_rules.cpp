@@ -11,7 +11,7 @@ namespace mirfak {
 
 using Broken = std::optional<Violation>;
 
-// Checks that two halves of a microbatch can run beside each other.
+// Checks that two halves of a microbatch can run at the same time.
 Broken halves_run_beside(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (s.nanobatches == 1) return std::nullopt;

@@ -6,8 +6,8 @@
 
 namespace mirfak {
 
-// Rules on what only some frameworks do. Each returns the key that asks for more than the framework's habits have, or
-// that does not go together with other keys; nullopt if nothing is broken.
+// Rules on abilities that only some frameworks have. Each returns the key that asks for an ability that the framework
+// lacks, or that does not go together with other keys; nullopt if the rule is kept.
 std::optional<Violation> halves_run_beside(const RuleInput& in);
 std::optional<Violation> ranks_are_ordered(const RuleInput& in);
 std::optional<Violation> offloaded_parameters(const RuleInput& in);

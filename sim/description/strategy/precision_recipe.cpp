@@ -24,13 +24,6 @@ PrecisionRecipe scaled(const char* name, const char* products, Scaling scaling, 
   return recipe;
 }
 
-// One scale for all that a product sums over, by rows of one operand and columns of the other. torch.compile's kernels
-// of it are as many as of NVFP4: one that finds the largest values of columns, one cast along each dimension.
-PrecisionRecipe row_scaled() {
-  return scaled("fp8-rowwise", "fp8", Scaling::nested,
-                "pytorch/ao torchao/float8/config.py, Float8LinearRecipeName.ROWWISE: cast along both dimensions");
-}
-
 PrecisionRecipe block_scaled() {
   PrecisionRecipe recipe = scaled("fp8-block", "fp8", Scaling::block,
                                   "DeepSeek-V3, arXiv 2412.19437, section 3.3; Transformer Engine Float8BlockScaling");
@@ -71,7 +64,8 @@ const std::array<PrecisionRecipe, 11>& table() {
       plain("tf32"),
       scaled("fp8-delayed", "fp8", Scaling::delayed, "Transformer Engine DelayedScaling; arXiv 2209.05433"),
       scaled("fp8-current", "fp8", Scaling::current, "Transformer Engine Float8CurrentScaling (Megatron: tensorwise)"),
-      row_scaled(),
+      scaled("fp8-rowwise", "fp8", Scaling::rows,
+             "pytorch/ao torchao/float8/config.py, Float8LinearRecipeName.ROWWISE: cast along both dimensions"),
       block_scaled(),
       micro_scaled(),
       micro_scaled_4_bits(),

@@ -10,6 +10,7 @@ enum class Scaling {
   none,     // products run in the precision of activations
   delayed,  // one scale per tensor, from the largest values of earlier iterations
   current,  // one scale per tensor, from its own largest value
+  rows,     // one scale per row of one operand and per column of the other, all that a product sums over (torchao)
   block,    // one scale per 1x128 of activations and gradients, 128x128 of parameters (arXiv 2412.19437)
   micro,    // one 8-bit scale per 1x32 (OCP microscaling formats)
   nested,   // one 8-bit scale per 1x16 of activations and gradients, 16x16 of parameters, and one per tensor (NVFP4)
@@ -25,11 +26,11 @@ struct PrecisionRecipe {
   Scaling scaling = Scaling::none;
   double scale_bytes = 0;            // bytes of scales per element of an activation
   double parameter_scale_bytes = 0;  // bytes of scales per element of a parameter
-  int layers_kept_first = 0;         // layers at the model's start whose products stay in 16 bits
-  int layers_kept_last = 0;          // layers at the model's end whose products stay in 16 bits
   std::string source;
 
   bool narrow() const { return scaling != Scaling::none; }
+  // True if tensor cores apply the scales, one for each small group of values, while they multiply.
+  bool scaled_in_groups() const { return scaling == Scaling::micro || scaling == Scaling::nested; }
 };
 
 // Returns nullptr for an unknown name. "fp8" is fp8-delayed, Megatron Core's default for its --fp8-format.

@@ -182,7 +182,7 @@ Broken adapters_are_low(const RuleInput& in) {
                    "a rank is far below it, such as 16"};
 }
 
-// Checks that frozen weights in few bits are those of a framework that has them, beside products in 16 bits.
+// Checks that the framework has frozen weights in few bits if the job has them, and that products are in 16 bits.
 Broken bases_are_known(const RuleInput& in) {
   const LowRankAdapters& adapters = in.training.adapters;
   if (adapters.base == FrozenBase::as_trained) return std::nullopt;

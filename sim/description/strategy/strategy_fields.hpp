@@ -55,8 +55,7 @@ inline constexpr std::tuple kStrategyFields = {
         .completed("1f1b; with chunks interleaved-1f1b, with overlap_expert combined-1f1b",
                    [](const Strategy& s, int /*gpus*/) {
                      if (s.virtual_pipeline <= 1) return kDefaultSchedule;
-                     const bool beside = s.overlap_expert && s.expert > 1;
-                     return schedule_named(beside ? "combined-1f1b" : "interleaved-1f1b");
+                     return schedule_of_chunks(s.overlap_expert && s.expert > 1);
                    })
         .not_in_blocks(),
     field("max_in_flight", &Strategy::max_in_flight, "microbatches whose activations a stage keeps at most")

@@ -1,7 +1,5 @@
 #include "replay/recorded_steps.hpp"
 
-#include "base/text.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "replay/replay.hpp"
 
+#include "base/averages.hpp"
 #include "base/text.hpp"
 #include "engine/sweep.hpp"
 
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <utility>
 
 namespace mirfak {
@@ -16,18 +15,6 @@ namespace mirfak {
 namespace {
 
 constexpr double kMostSeconds = 8.64e6;  // 100 days: what picoseconds can hold, of all operations of a step together
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Returns the median; for an even count the mean of the two in the middle, as the published replay does.
-double median(std::vector<double> values) {
-  const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), half, values.end());
-  if (values.size() % 2 == 1) return *half;
-  return (*half + *std::max_element(values.begin(), half)) / 2;
-}
 
 bool any_holds(const std::vector<OperationSet>& sets, const MeasuredRank& rank, OperationKindId kind) {
   return std::any_of(sets.begin(), sets.end(), [&](const OperationSet& set) { return set.holds(rank, kind); });

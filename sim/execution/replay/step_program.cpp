@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <tuple>
 #include <utility>
 
 namespace mirfak {

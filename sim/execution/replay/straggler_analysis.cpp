@@ -1,5 +1,6 @@
 #include "replay/straggler_analysis.hpp"
 
+#include "base/averages.hpp"
 #include "base/parallel.hpp"
 
 #include <fmt/format.h>
@@ -123,9 +124,7 @@ void time_steps(const Replay& replay, const std::optional<WhatIf>& what, Straggl
   out.mean_measured_s = mean_of(out.steps, &StepTimes::measured_s);
   out.mean_replayed_s = mean_of(out.steps, &StepTimes::replayed_s);
   out.mean_without_stragglers_s = mean_of(out.steps, &StepTimes::without_stragglers_s);
-  if (what) {
-    out.mean_what_if_s = std::accumulate(asked.begin(), asked.end(), 0.0) / static_cast<double>(asked.size());
-  }
+  if (what) out.mean_what_if_s = mean(asked);
   if (out.mean_without_stragglers_s > 0) out.slowdown = out.mean_replayed_s / out.mean_without_stragglers_s;
   if (out.mean_replayed_s > 0) out.launch_slowdown = out.mean_measured_s / out.mean_replayed_s;
 }

@@ -5,7 +5,6 @@
 #include "program/job_layers.hpp"
 #include "program/pass_parts.hpp"
 #include "program/settled_clock.hpp"
-#include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
 

@@ -1,55 +1,17 @@
 #include "simulation/breakdown.hpp"
 
+#include "base/cancellation.hpp"
+#include "engine/time_spans.hpp"
+
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
 #include <vector>
-#include "base/cancellation.hpp"
 
 namespace mirfak {
 
 namespace {
-
-struct Interval {
-  Picoseconds begin = 0;
-  Picoseconds end = 0;
-};
-
-// Disjoint intervals in ascending order.
-using Intervals = std::vector<Interval>;
-
-Intervals united(Intervals intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-  Intervals out;
-  for (const Interval& interval : intervals) {
-    if (!out.empty() && interval.begin <= out.back().end) {
-      out.back().end = std::max(out.back().end, interval.end);
-    } else if (interval.end > interval.begin) {
-      out.push_back(interval);
-    }
-  }
-  return out;
-}
-
-// Cuts `by` out of `from`; returns the length cut.
-Picoseconds cut(Intervals& from, const Intervals& by) {
-  Intervals left;
-  Picoseconds removed = 0;
-  auto next = by.begin();
-  for (Interval piece : from) {
-    while (next != by.end() && next->end <= piece.begin) ++next;
-    for (auto cutter = next; cutter != by.end() && cutter->begin < piece.end; ++cutter) {
-      if (cutter->begin > piece.begin) left.push_back({piece.begin, cutter->begin});
-      const Picoseconds end = std::min(piece.end, cutter->end);
-      removed += end - std::max(piece.begin, cutter->begin);
-      piece.begin = end;
-    }
-    if (piece.begin < piece.end) left.push_back(piece);
-  }
-  from = std::move(left);
-  return removed;
-}
 
 std::optional<Activity> communication_of(StreamKind kind) {
   switch (kind) {
@@ -142,11 +104,11 @@ class RankBreakdown {
     for (const Activity activity :
          {Activity::tensor_communication, Activity::context_communication, Activity::expert_communication,
           Activity::pipeline_communication, Activity::data_communication}) {
-      const Intervals busy = united(std::move(communication_[static_cast<std::size_t>(activity)]));
+      const TimeSpans busy = joined(std::move(communication_[static_cast<std::size_t>(activity)]));
       spend(activity, cut(host_gaps_, busy) + cut(other_gaps_, busy));
     }
-    for (const Interval& gap : host_gaps_) spend(Activity::host, gap.end - gap.begin);
-    for (const Interval& gap : other_gaps_) spend(Activity::bubble, gap.end - gap.begin);
+    for (const TimeSpan& gap : host_gaps_) spend(Activity::host, gap.length());
+    for (const TimeSpan& gap : other_gaps_) spend(Activity::bubble, gap.length());
     return out_;
   }
 
@@ -154,9 +116,9 @@ class RankBreakdown {
   void spend(Activity activity, Picoseconds time) { out_[static_cast<std::size_t>(activity)] += to_seconds(time); }
 
   ActivitySeconds out_{};
-  std::array<Intervals, kActivities> communication_;
-  Intervals host_gaps_;
-  Intervals other_gaps_;
+  std::array<TimeSpans, kActivities> communication_;
+  TimeSpans host_gaps_;
+  TimeSpans other_gaps_;
   Picoseconds free_ = 0;  // when the compute stream has done all so far
 };
 

@@ -1,8 +1,5 @@
 #include "simulation/cluster_draw.hpp"
 
-#include "base/units.hpp"
-
-#include <algorithm>
 #include <set>
 #include <vector>
 

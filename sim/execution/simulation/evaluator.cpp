@@ -5,7 +5,6 @@
 #include "simulation/evaluator.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace mirfak {
 

@@ -1,7 +1,5 @@
 #include "simulation/facility_use.hpp"
 
-#include "base/units.hpp"
-
 namespace mirfak {
 
 FacilityUse facility_use(const Facility& facility, const FacilityLoad& load) {

@@ -33,20 +33,6 @@ std::string_view name_of(PowerPart part) {
   return names[static_cast<std::size_t>(part)];
 }
 
-std::vector<TimeSpan> joined(std::vector<TimeSpan> spans) {
-  std::sort(spans.begin(), spans.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.start < b.start; });
-  std::vector<TimeSpan> out;
-  for (const TimeSpan& span : spans) {
-    if (span.end <= span.start) continue;
-    if (!out.empty() && span.start <= out.back().end) {
-      out.back().end = std::max(out.back().end, span.end);
-    } else {
-      out.push_back(span);
-    }
-  }
-  return out;
-}
-
 std::vector<double> GpuPower::sum() const {
   std::vector<double> out(parts.front().size());
   for (const std::vector<double>& part : parts) {
@@ -55,8 +41,7 @@ std::vector<double> GpuPower::sum() const {
   return out;
 }
 
-void add_waiting(const PowerGrid& grid, const std::vector<TimeSpan>& busy, std::vector<TimeSpan> collectives,
-                 double blocked_w, GpuPower& out) {
+void add_waiting(const PowerGrid& grid, const TimeSpans& busy, TimeSpans collectives, double blocked_w, GpuPower& out) {
   collectives = joined(std::move(collectives));
   std::size_t next = 0;
   const auto wait = [&](Picoseconds start, Picoseconds end, bool in_collective) {
@@ -69,6 +54,10 @@ void add_waiting(const PowerGrid& grid, const std::vector<TimeSpan>& busy, std::
     free_from = span.end;
   }
   divide(free_from, grid.iteration(), collectives, next, wait);
+}
+
+void add_times(std::vector<double>& sum, const std::vector<double>& series, double times) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * series[i];
 }
 
 void hold_to_own_limit(const GpuSpec& gpu, const PowerGrid& grid, std::vector<double>& watts) {

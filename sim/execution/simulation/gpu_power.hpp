@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/hardware.hpp"
+#include "engine/time_spans.hpp"
 #include "simulation/power_grid.hpp"
 
 #include <array>
@@ -26,13 +27,6 @@ std::string_view name_of(PowerPart part);
 // quarter of each 100 ms (arXiv 2312.02741). Windows of the controllers themselves are not published.
 inline constexpr double kLimitWindow_s = 0.025;
 
-struct TimeSpan {
-  Picoseconds start = 0;
-  Picoseconds end = 0;
-};
-// Sorts spans and joins those that overlap.
-std::vector<TimeSpan> joined(std::vector<TimeSpan> spans);
-
 // Power of one GPU by parts, in W, and the share of time in which it waits while a collective is under way, by interval
 // of a grid.
 struct GpuPower {
@@ -45,10 +39,12 @@ struct GpuPower {
   std::vector<double> in_collectives;
 };
 
-// Adds what a GPU, or a rank's share of it, draws while it waits: `blocked_w` between the spans in which it is busy,
-// which ascend and do not overlap, as part of collectives where one is under way.
-void add_waiting(const PowerGrid& grid, const std::vector<TimeSpan>& busy, std::vector<TimeSpan> collectives,
-                 double blocked_w, GpuPower& out);
+// Adds the power of a GPU, or of a rank's share of a GPU, that waits: `blocked_w` between the `busy` spans, which
+// ascend and do not overlap. While a collective is under way, this power counts as part of collectives.
+void add_waiting(const PowerGrid& grid, const TimeSpans& busy, TimeSpans collectives, double blocked_w, GpuPower& out);
+
+// Adds `series` to `sum` so many times, interval by interval.
+void add_times(std::vector<double>& sum, const std::vector<double>& series, double times);
 
 // Holds a GPU's power to its limit, as a mean over kLimitWindow_s.
 void hold_to_own_limit(const GpuSpec& gpu, const PowerGrid& grid, std::vector<double>& watts);

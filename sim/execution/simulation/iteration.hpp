@@ -17,8 +17,8 @@
 
 namespace mirfak {
 
-// Time and memory of one stage and class of replicas: figures of one of its ranks, which all behave alike, or their
-// mean if perturbations tell them apart.
+// Time and memory of one stage and class of replicas. Its ranks behave alike: figures are those of one rank, or the
+// mean over the ranks if perturbations make them differ.
 struct StageResult {
   ActivitySeconds activity_s{};  // sums to the iteration time
   StageMemory memory;

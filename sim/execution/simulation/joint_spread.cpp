@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cmath>
 #include <memory>
 #include <utility>
 

@@ -1,6 +1,7 @@
 #include "simulation/link_use.hpp"
 
 #include "base/cancellation.hpp"
+#include "engine/time_spans.hpp"
 #include "simulation/link_replay.hpp"
 
 #include <fmt/format.h>
@@ -29,11 +30,6 @@ struct LinkLog {
   std::vector<Span> spans;
 };
 
-struct Stretch {
-  Picoseconds from = 0;
-  Picoseconds to = 0;
-};
-
 // Returns one task that stands for an activity: for a transfer the sender's task, whichever end began first.
 TaskId sending_task(const Program& program, std::span<const TaskId> tasks) {
   const auto sends = [&](TaskId task) {
@@ -44,9 +40,9 @@ TaskId sending_task(const Program& program, std::span<const TaskId> tasks) {
   return found == tasks.end() ? tasks.front() : *found;
 }
 
-void note(const Program& program, const LinkStretch& stretch, const Stretch& within, std::vector<LinkLog>& logs) {
-  const Picoseconds from = std::max(stretch.from, within.from);
-  const Picoseconds to = std::min(stretch.to, within.to);
+void note(const Program& program, const LinkStretch& stretch, const TimeSpan& within, std::vector<LinkLog>& logs) {
+  const Picoseconds from = std::max(stretch.from, within.start);
+  const Picoseconds to = std::min(stretch.to, within.end);
   if (from >= to) return;
   const double seconds = to_seconds(to - from);
   const TaskId task = sending_task(program, stretch.tasks);
@@ -124,14 +120,14 @@ std::vector<std::string> names_at(const Program& program, const std::vector<Link
 }
 
 // Computes the use over time, its peak, and the most that is asked for while the link is short.
-void follow(const Program& program, const LinkLog& log, const Stretch& within, const LinkOwners& owners,
+void follow(const Program& program, const LinkLog& log, const TimeSpan& within, const LinkOwners& owners,
             LinkUsage& out) {
   const double bytes_per_s = program.links[out.link].bytes_per_s;
   out.binding = binding_times(log.spans);
   for (const auto& [from, to] : out.binding) out.binds_s += to_seconds(to - from);
   auto bound = out.binding.begin();
   Picoseconds most_at = 0;
-  for (const LoadPoint& point : added_up(log.spans, within.from)) {
+  for (const LoadPoint& point : added_up(log.spans, within.start)) {
     // A sum of shares that make up the whole may be rounded to a little more.
     out.points.push_back({point.time, point.bytes_per_s, point.bytes_per_s / bytes_per_s});
     out.peak_use = std::max(out.peak_use, std::min(1.0, point.bytes_per_s / bytes_per_s));
@@ -143,8 +139,8 @@ void follow(const Program& program, const LinkLog& log, const Stretch& within, c
   }
   if (out.most_asked > 0) out.asking = names_at(program, log.spans, most_at, owners);
   LinkUsePoint last = out.points.back();
-  last.time = within.to;
-  if (out.points.back().time != within.to) out.points.push_back(last);
+  last.time = within.end;
+  if (out.points.back().time != within.end) out.points.push_back(last);
 }
 
 void add_to(std::vector<double>& sums, const std::vector<double>& more) {
@@ -299,7 +295,7 @@ double groups_meant(const Program& program, GroupId group, std::uint32_t rank) {
 }
 
 std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeline, const LinkScope& scope) {
-  const Stretch within{scope.from, scope.to.value_or(timeline.makespan)};
+  const TimeSpan within{scope.from, scope.to.value_or(timeline.makespan)};
   std::vector<LinkLog> logs(program.links.size());
   for_each_stretch(program, timeline, [&](const LinkStretch& stretch) { note(program, stretch, within, logs); });
   std::vector<LinkUsage> out(program.links.size());
@@ -308,7 +304,7 @@ std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeli
     const LinkLog log = std::move(logs[link]);
     out[link].link = link;
     add_up(program, log, scope.owners, out[link]);
-    out[link].mean_use = out[link].bytes / program.links[link].bytes_per_s / to_seconds(within.to - within.from);
+    out[link].mean_use = out[link].bytes / program.links[link].bytes_per_s / to_seconds(within.length());
     follow(program, log, within, scope.owners, out[link]);
   }
   return out;

@@ -1,20 +1,17 @@
 #include "simulation/order_statistics.hpp"
 
+#include "base/averages.hpp"
+
 #include <boost/math/distributions/binomial.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace mirfak {
 
 namespace {
 
 constexpr double kMissed = 0.025;  // probability on each side
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 }  // namespace
 
@@ -38,20 +35,20 @@ SampleQuantile sample_quantile(std::span<const double> samples, double share) {
 
 double sample_deviation(std::span<const double> samples) {
   if (samples.size() < 2) return 0;
-  const double mean = mean_of(samples);
+  const double average = mean(samples);
   double squares = 0;
-  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
+  for (const double sample : samples) squares += (sample - average) * (sample - average);
   return std::sqrt(squares / static_cast<double>(samples.size() - 1));
 }
 
 SampleMean sample_mean(std::span<const double> samples, bool pairs) {
-  const double mean = mean_of(samples);
-  if (!pairs) return {mean, sample_deviation(samples) / std::sqrt(static_cast<double>(samples.size()))};
+  const double average = mean(samples);
+  if (!pairs) return {average, sample_deviation(samples) / std::sqrt(static_cast<double>(samples.size()))};
   std::vector<double> means;
   for (std::size_t i = 0; i < samples.size(); i += 2) {
     means.push_back(i + 1 < samples.size() ? (samples[i] + samples[i + 1]) / 2 : samples[i]);
   }
-  return {mean, sample_deviation(means) / std::sqrt(static_cast<double>(means.size()))};
+  return {average, sample_deviation(means) / std::sqrt(static_cast<double>(means.size()))};
 }
 
 }  // namespace mirfak

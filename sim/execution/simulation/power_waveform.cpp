@@ -3,6 +3,7 @@
 // power is its energy by construction.
 #include "simulation/power_waveform.hpp"
 
+#include "base/averages.hpp"
 #include "base/error.hpp"
 #include "program/replica_kinds.hpp"
 #include "simulation/long_iteration.hpp"
@@ -69,8 +70,8 @@ constexpr auto draws_power_or_keeps_busy = [](const Program& program, TaskId tas
 // Adds the power of one rank. `blocked_w`: power of its share of a GPU while it waits.
 void add_rank(const PowerInputs& in, const PowerGrid& grid, std::span<const TaskId> tasks, double blocked_w,
               GpuPower& out) {
-  std::vector<TimeSpan> busy;
-  std::vector<TimeSpan> collectives;
+  TimeSpans busy;
+  TimeSpans collectives;
   const auto part_of = [](TaskKind kind) {
     if (kind == TaskKind::optimizer) return PowerPart::optimizer;
     return kind == TaskKind::collective ? PowerPart::collectives : PowerPart::passes;
@@ -150,10 +151,6 @@ GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRan
   for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(out[PowerPart::floor], slope);
   limit_and_smooth(hardware, grid, out);
   return out;
-}
-
-void add_times(Series& sum, const Series& series, double times) {
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * series[i];
 }
 
 // Returns the power of all GPUs together, not divided into parts. A GPU that runs a kernel draws the power of waiting,
@@ -295,9 +292,6 @@ void add_units(const Cluster& cluster, const KnownSeries& series, const SeriesOf
 }
 
 Series filled_in(const Series& gpus_w, const Series& collectives_w, const Series& in_collectives, double gpus) {
-  const auto mean = [](const Series& of) {
-    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
-  };
   const double others = gpus - mean(in_collectives);
   const double each_w = others > 0 ? (mean(gpus_w) - mean(collectives_w)) / others : 0;
   Series out = gpus_w;

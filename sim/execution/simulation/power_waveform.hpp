@@ -65,7 +65,7 @@ struct PowerProfile {
 };
 PowerProfile power_profile(const Simulation& simulation);
 
-// Power of all GPUs over a grid; the last two are empty where they are not asked for.
+// Power of all GPUs over a grid; the last two members are empty if nobody asked for them.
 struct GpusOverTime {
   std::vector<double> gpus_w;
   std::vector<double> collectives_w;   // part of it in PowerPart::collectives

@@ -5,7 +5,6 @@
 #include "program/program_size.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 namespace mirfak {

@@ -2,7 +2,6 @@
 
 #include "base/parallel.hpp"
 #include "network/network_graph.hpp"
-#include "network/node_inside.hpp"
 #include "simulation/anomalies.hpp"
 
 #include <fmt/format.h>

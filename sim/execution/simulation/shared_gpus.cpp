@@ -1,7 +1,6 @@
 #include "simulation/shared_gpus.hpp"
 
 #include <map>
-#include <utility>
 #include <vector>
 
 namespace mirfak {

@@ -3,8 +3,10 @@
 // unnoticed, and a change of speed alone leaves the number as it is.
 
 #include "base/error.hpp"
+#include "base/fnv_hash.hpp"
 #include "base/parallel.hpp"
 #include "base/section.hpp"
+#include "base/stopwatch.hpp"
 #include "base/units.hpp"
 #include "cli/bench_cases.hpp"
 #include "cli/commands.hpp"
@@ -26,7 +28,6 @@ namespace mirfak {
 namespace {
 
 namespace po = boost::program_options;
-using Clock = std::chrono::steady_clock;
 
 constexpr int kExecutions = 3;  // the fastest counts: the others met a busy machine or cold memory
 
@@ -38,13 +39,11 @@ struct BenchResult {
   double execute_s = 0;   // the engine alone
 };
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 BenchResult run_case(const BenchCase& bench, const std::filesystem::path& data) {
   const std::filesystem::path file = data / "scenarios" / "bench" / fmt::format("{}.yaml", bench.scenario);
   const Scenario scenario = load_scenario(file, {}, data_folders(data));
   BenchResult result;
-  const Clock::time_point start = Clock::now();
+  const WallClock::time_point start = WallClock::now();
   const Simulation simulation = simulate(scenario.job, bench.lowering, bench.executor);
   result.simulate_s = seconds_since(start);
   result.tasks = simulation.program.size();
@@ -52,7 +51,7 @@ BenchResult run_case(const BenchCase& bench, const std::filesystem::path& data) 
   result.hash = simulation.timeline.hash();
   result.execute_s = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kExecutions; ++i) {
-    const Clock::time_point again = Clock::now();
+    const WallClock::time_point again = WallClock::now();
     const Timeline timeline = execute(simulation.program, bench.executor);
     result.execute_s = std::min(result.execute_s, seconds_since(again));
     if (timeline.hash() != result.hash) fail_internal(fmt::format("bench: '{}' differs between runs", bench.name));
@@ -62,10 +61,8 @@ BenchResult run_case(const BenchCase& bench, const std::filesystem::path& data) 
 
 // Returns the FNV-1a hash of the bytes of the cases' hashes, in their order.
 std::uint64_t combined_hash(std::span<const BenchResult> results) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const BenchResult& result : results) {
-    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((result.hash >> (8 * byte)) & 0xff)) * 0x100000001b3;
-  }
+  std::uint64_t hash = kFnvStart;
+  for (const BenchResult& result : results) hash = fnv_hash(hash, result.hash, 8);
   return hash;
 }
 

@@ -24,7 +24,7 @@ struct CommandOutput {
   std::string text;       // to standard output
   std::string complaint;  // to standard error; empty: none
   int status = 0;
-  std::string remarks = {};  // to standard error, beside a text that is not for reading alone; empty: none
+  std::string remarks = {};  // to standard error, if the text is also for programs; empty: none
   bool confirms = false;     // true: the text says which files were written
 };
 

@@ -1,6 +1,5 @@
 // Scripts that complete mirfak's command line, made from the commands' own options.
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/command_descriptions.hpp"
 #include "cli/commands.hpp"

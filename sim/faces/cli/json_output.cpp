@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <utility>
-
 namespace mirfak {
 
 std::string printed_json(nlohmann::ordered_json json) {

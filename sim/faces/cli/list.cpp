@@ -12,7 +12,6 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cluster/catalog.hpp"
-#include "cluster/cluster.hpp"
 #include "cluster/profiles.hpp"
 #include "model/model_loader.hpp"
 #include "schedule/schedule.hpp"
@@ -36,7 +35,7 @@ namespace po = boost::program_options;
 
 constexpr double kTeraflops = 1e12;
 
-// Returns a cell of a figure that is not known, or of a name that there is none of.
+// Returns a cell for a figure that is not known, or for a name that does not exist.
 template <class T>
 Cell known(bool is_known, const T& value) {
   return is_known ? Cell(value) : words("-");

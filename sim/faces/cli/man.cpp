@@ -1,15 +1,12 @@
 // Manual pages, made from the commands' own options. The language is that of man(7).
 
-#include "base/error.hpp"
 #include "base/origin.hpp"
-#include "base/text.hpp"
 #include "cli/command_descriptions.hpp"
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "base/text.hpp"
 #include "block/compile.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
@@ -20,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 namespace mirfak {

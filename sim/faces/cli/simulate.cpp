@@ -145,10 +145,10 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
 
 // Results that are asked for in addition to the iteration.
 struct Sections {
-  const std::optional<NetworkUse>& links;
-  const std::optional<Spread>& spread;
-  const std::optional<Sensitivity>& gains;
-  const std::optional<PowerReport>& power;
+  std::optional<NetworkUse> links;
+  std::optional<Spread> spread;
+  std::optional<Sensitivity> gains;
+  std::optional<PowerReport> power;
 };
 
 std::string csv_report(const Simulation& simulation, const std::optional<Sensitivity>& gains,
@@ -235,10 +235,29 @@ void check_format(const SimulateOptions& options, OutputFormat format) {
   }
 }
 
+// Options of a simulation that were read and checked.
+struct Asked {
+  OutputFormat format;
+  LoweringOptions lowering;
+  std::optional<SpreadOptions> sampling;
+  std::optional<double> factor;  // of --sensitivity
+  double power_resolution_s = 0;
+};
+
+Asked asked_by(const SimulateOptions& options) {
+  Asked out;
+  out.format = format_or_csv_choice(options.format);
+  out.lowering = {options.unfolded, wants_operators(options.detail)};
+  check_format(options, out.format);
+  out.sampling = sampling_of(options);
+  out.factor = factor_of(options);
+  out.power_resolution_s = options.power.checked_resolution_s();
+  check_chakra_options(options.chakra, options.chakra_ranks);
+  return out;
+}
+
 // Refuses options that mean nothing for a capture.
-CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat format,
-                                  const std::optional<SpreadOptions>& sampling, std::optional<double> factor,
-                                  double power_resolution_s) {
+CaptureOptions options_of_capture(const SimulateOptions& options, const Asked& asked) {
   struct Other {
     bool given;
     const char* option;
@@ -258,12 +277,82 @@ CaptureOptions options_of_capture(const SimulateOptions& options, OutputFormat f
                            other.reason),
                "leave it out");
   }
-  return {format,          options.trace, options.timeline, options.report,     options.chakra,    options.chakra_ranks,
-          options.explain, sampling,      factor,           options.power.file, power_resolution_s};
+  return {asked.format,   options.trace,        options.timeline,        options.report,
+          options.chakra, options.chakra_ranks, options.explain,         asked.sampling,
+          asked.factor,   options.power.file,   asked.power_resolution_s};
 }
 
-CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
-                            const std::optional<SpreadOptions>& sampling) {
+// Writes the files of the iteration that are asked for.
+void write_files(const SimulateOptions& options, const Scenario& scenario, const Simulation& simulation) {
+  if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
+  if (!options.memory_snapshot.empty()) write_memory_snapshot(options.memory_snapshot, simulation);
+  if (!options.chakra.empty()) write_chakra_files(options.chakra, options.chakra_ranks, scenario, simulation);
+}
+
+// Computes the results that are asked for in addition to the iteration, and writes the files of power and links.
+Sections sections_of(const SimulateOptions& options, const Asked& asked, const Scenario& scenario,
+                     const Simulation& simulation) {
+  Sections out;
+  if (options.power.given()) {
+    out.power = power_report(simulation, asked.power_resolution_s);
+    write_power(options.power.file, power_file_of(*out.power, scenario.resolved));
+  }
+  if (!options.links.empty()) out.links = draw_links(options.links, scenario, simulation, asked.lowering);
+  if (asked.factor) out.gains = sensitivity(simulation, *asked.factor, asked.lowering);
+  if (asked.sampling) out.spread = sample_iterations(scenario.job, *asked.sampling);
+  return out;
+}
+
+// Returns the results of an iteration in the format that is asked for.
+std::string printed(const SimulateOptions& options, OutputFormat format, const Scenario& scenario,
+                    const Simulation& simulation, std::span<const std::string> notes, const Sections& sections,
+                    const Surroundings& surroundings) {
+  switch (format) {
+    case OutputFormat::json:
+      return printed_json(json_report(simulation, notes, sections, surroundings));
+    case OutputFormat::csv:
+      return csv_report(simulation, sections.gains, surroundings);
+    case OutputFormat::text:
+      return text_report(scenario, simulation, notes, options.explain, surroundings);
+  }
+  return {};
+}
+
+CommandOutput simulate_job(const SimulateOptions& options, const Asked& asked, const Document& document,
+                           const ScenarioSources& sources, const Surroundings& surroundings) {
+  const Scenario scenario = parse_scenario(document, sources);
+  if (!options.links.empty()) check_network(scenario.job.cluster);
+  const Simulation simulation = simulate(scenario.job, asked.lowering);
+  write_files(options, scenario, simulation);
+  const Sections sections = sections_of(options, asked, scenario, simulation);
+  CommandOutput output;
+  const bool as_usual = !asked.lowering.unfolded && !asked.lowering.operators;
+  std::vector<std::string> notes =
+      notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
+  if (sections.spread) leave_out_notes_on_perturbations(notes);
+  const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
+  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
+  if (!options.report.empty()) {
+    nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
+    data["result"] = json_report(simulation, notes, sections, surroundings);
+    write_text_file(options.report, page_of(data));
+  }
+  output.text = printed(options, asked.format, scenario, simulation, notes, sections, surroundings);
+  if (options.emit.given())
+    emit(scenario.job, options.emit, sources, {document, options.import, options.out}, {}, output);
+  if (asked.format == OutputFormat::text) {
+    if (sections.spread) output.text += "\n" + spread_text(*sections.spread);
+    if (sections.gains) output.text += "\n" + sensitivity_text(*sections.gains);
+    if (sections.power) output.text += "\n" + power_text(*sections.power);
+  }
+  complain_of_memory(scenario.job, simulation.result, output);
+  complain_of_assertions(asserted, output);
+  return output;
+}
+
+CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const Asked& asked) {
+  const LoweringOptions& lowering = asked.lowering;
   std::vector<JobAmong> jobs;
   for (const NamedJob& job : file.jobs) jobs.push_back({job.job(), job.start_s});
   if (!options.links.empty()) check_network(file.cluster);
@@ -280,11 +369,10 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, network)));
   }
   CommandOutput output;
-  const OutputFormat format = format_or_csv_choice(options.format);
-  const bool json = format == OutputFormat::json;
+  const bool json = asked.format == OutputFormat::json;
   std::optional<JointSpread> spread;
-  if (sampling) spread = sample_together(jobs, file.iterations, *sampling);
-  if (format == OutputFormat::csv) {
+  if (asked.sampling) spread = sample_together(jobs, file.iterations, *asked.sampling);
+  if (asked.format == OutputFormat::csv) {
     output.text = csv_of_json(jobs_json(file, simulation, links)["jobs"]);
   } else if (json) {
     nlohmann::ordered_json out = jobs_json(file, simulation, links);
@@ -310,79 +398,22 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings) {
   SimulateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_or_csv_choice(options.format);
-  const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
-  check_format(options, format);
-  const std::optional<SpreadOptions> sampling = sampling_of(options);
-  const std::optional<double> factor = factor_of(options);
-  const double power_resolution_s = options.power.checked_resolution_s();
-  check_chakra_options(options.chakra, options.chakra_ranks);
+  const Asked asked = asked_by(options);
   const ScenarioSources sources(data_folders(options.data));
   options.emit.complete(options.files, options.import, sources);
   if (!options.out.empty() && options.emit.into.empty())
     fail_input({}, "--out is for the script that --emit-into changes", "say --emit-into SCRIPT, or leave it out");
   const Document document = scenario_document(options.files, options.import, options.overrides, sources);
-  if (names_capture(document)) {
-    return simulate_capture(document, options_of_capture(options, format, sampling, factor, power_resolution_s),
-                            sources, surroundings);
+  if (names_capture(document))
+    return simulate_capture(document, options_of_capture(options, asked), sources, surroundings);
+  if (!has_jobs(document)) return simulate_job(options, asked, document, sources, surroundings);
+  refuse_of_several_jobs(options);
+  if (asked.factor) {
+    fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
   }
-  if (has_jobs(document)) {
-    refuse_of_several_jobs(options);
-    if (factor) fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
-    JobsFile file = read_jobs(document, sources);
-    note_what_is_idle(file, sampling.has_value());
-    return simulate_jobs(file, options, lowering, sampling);
-  }
-  const Scenario scenario = parse_scenario(document, sources);
-  if (!options.links.empty()) check_network(scenario.job.cluster);
-  const Simulation simulation = simulate(scenario.job, lowering);
-  if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
-  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
-  if (!options.memory_snapshot.empty()) write_memory_snapshot(options.memory_snapshot, simulation);
-  if (!options.chakra.empty()) write_chakra_files(options.chakra, options.chakra_ranks, scenario, simulation);
-
-  std::optional<PowerReport> power;
-  if (options.power.given()) {
-    power = power_report(simulation, power_resolution_s);
-    write_power(options.power.file, power_file_of(*power, scenario.resolved));
-  }
-  std::optional<NetworkUse> links;
-  if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);
-
-  std::optional<Sensitivity> gains;
-  if (factor) gains = sensitivity(simulation, *factor, lowering);
-  std::optional<Spread> spread;
-  if (sampling) spread = sample_iterations(scenario.job, *sampling);
-  CommandOutput output;
-  const bool as_usual = !lowering.unfolded && !lowering.operators;
-  std::vector<std::string> notes =
-      notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
-  if (spread) leave_out_notes_on_perturbations(notes);
-  const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
-  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
-  if (!options.report.empty()) {
-    nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
-    data["result"] = json_report(simulation, notes, {links, spread, gains, power}, surroundings);
-    write_text_file(options.report, page_of(data));
-  }
-  switch (format) {
-    case OutputFormat::json:
-      output.text = printed_json(json_report(simulation, notes, {links, spread, gains, power}, surroundings));
-      break;
-    case OutputFormat::csv:
-      output.text = csv_report(simulation, gains, surroundings);
-      break;
-    case OutputFormat::text:
-      output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
-  }
-  if (options.emit.given())
-    emit(scenario.job, options.emit, sources, {document, options.import, options.out}, {}, output);
-  if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
-  if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
-  if (power && format == OutputFormat::text) output.text += "\n" + power_text(*power);
-  complain_of_memory(scenario.job, simulation.result, output);
-  complain_of_assertions(asserted, output);
-  return output;
+  JobsFile file = read_jobs(document, sources);
+  note_what_is_idle(file, asked.sampling.has_value());
+  return simulate_jobs(file, options, asked);
 }
 
 }  // namespace mirfak

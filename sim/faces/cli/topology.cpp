@@ -1,7 +1,6 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/graphviz.hpp"

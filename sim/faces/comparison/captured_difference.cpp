@@ -1,6 +1,5 @@
 #include "comparison/captured_difference.hpp"
 
-#include "base/json_parts.hpp"
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "capture/capture_figures.hpp"
@@ -16,7 +15,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace mirfak {
@@ -135,11 +133,6 @@ std::string iteration_text(const ComparedCapture& a, const ComparedCapture& b) {
 
 std::vector<ComparedKernel> for_people(const std::vector<ComparedWork>& work) { return {work.begin(), work.end()}; }
 
-Json seconds_json(const std::optional<KernelSeconds>& of) {
-  if (!of) return {};
-  return {{"times", of->times}, {"seconds", of->seconds}};
-}
-
 Json work_json(const std::vector<ComparedWork>& work) {
   Json out = Json::array();
   for (const ComparedWork& each : work) {
@@ -147,8 +140,8 @@ Json work_json(const std::vector<ComparedWork>& work) {
     if (!each.operation.empty()) entry["name"] = each.operation;
     entry["phase"] = each.phase;
     entry["module"] = each.module;
-    entry["a"] = seconds_json(each.a);
-    entry["b"] = seconds_json(each.b);
+    entry["a"] = kernel_json(each.a);
+    entry["b"] = kernel_json(each.b);
     entry["difference_s"] = each.difference();
     out.push_back(std::move(entry));
   }

@@ -3,7 +3,6 @@
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "comparison/comparison_report.hpp"
-#include "report/job_text.hpp"
 #include "report/search_report.hpp"
 #include "report/strategy_columns.hpp"
 #include "scenario/stated_notes.hpp"

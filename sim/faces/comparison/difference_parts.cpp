@@ -100,6 +100,11 @@ std::string memory_parts_text(const std::vector<ComparedFigure>& memory) {
   return "\nPeak memory of the fullest GPU\n" + table.text();
 }
 
+Json kernel_json(const std::optional<KernelSeconds>& kernel) {
+  if (!kernel) return {};
+  return {{"times", kernel->times}, {"seconds", kernel->seconds}};
+}
+
 nlohmann::ordered_json keys_json(const std::vector<KeyDifference>& keys) {
   Json out = Json::array();
   for (const KeyDifference& key : keys) {

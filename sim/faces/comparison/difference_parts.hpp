@@ -43,6 +43,7 @@ std::string activities_text(const std::vector<ComparedFigure>& activities, doubl
 std::string kernels_text(const std::string& title, const std::vector<ComparedKernel>& kernels);
 std::string memory_parts_text(const std::vector<ComparedFigure>& memory);
 
+nlohmann::ordered_json kernel_json(const std::optional<KernelSeconds>& kernel);  // null if there is none
 nlohmann::ordered_json keys_json(const std::vector<KeyDifference>& keys);
 nlohmann::ordered_json figures_json(const std::vector<ComparedFigure>& figures);
 

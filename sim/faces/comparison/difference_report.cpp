@@ -10,9 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace mirfak {
 
@@ -114,11 +112,6 @@ Json compared_stage_json(const std::optional<StageSeconds>& stage) {
     if (stage) out[part.key] = *part.of(stage);
   }
   return out;
-}
-
-Json kernel_json(const std::optional<KernelSeconds>& kernel) {
-  if (!kernel) return {};
-  return {{"times", kernel->times}, {"seconds", kernel->seconds}};
 }
 
 Json kernels_json(const std::vector<ComparedKernel>& kernels) {

@@ -11,7 +11,7 @@
 
 namespace mirfak {
 
-// The measured steps of a log beside the prediction of the scenario that ran.
+// The measured steps of a log, and the prediction of the scenario that ran.
 struct LogComparison {
   std::string log;      // name of the file
   std::string program;  // program that wrote it

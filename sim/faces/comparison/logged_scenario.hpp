@@ -15,9 +15,9 @@ struct LoggedScenario {
   std::vector<std::string> notes;  // statements of the log that contradict the other file, each with both places
 };
 
-// Completes what a log states by `other`, the scenario that the run was started with. Keys that the log states count,
-// and a difference from `other` is noted; GPUs are those of `other`, and a log of other GPUs is noted. Error(input) as
-// of parse_scenario() for `other`.
+// Completes the keys that a log states by those of `other`, the scenario that the run was started with. The log
+// decides where the two differ, which is noted, except for GPUs: those of `other` count, and other GPUs in the log are
+// noted. Error(input) as of parse_scenario() for `other`.
 LoggedScenario completed_by(const LoggedRun& run, const Document& other, const ScenarioSources& sources);
 
 }  // namespace mirfak

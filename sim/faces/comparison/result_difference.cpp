@@ -38,12 +38,6 @@ std::vector<ComparedFigure> compare_activities(const IterationResult& a, const I
   return out;
 }
 
-double seconds_between(const ActivitySeconds& seconds, Activity first, Activity last) {
-  double sum = 0;
-  for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i) sum += seconds[i];
-  return sum;
-}
-
 // Returns the seconds of each stage, on average over its classes of replicas.
 std::vector<StageSeconds> stage_seconds(const Simulation& simulation) {
   std::vector<StageSeconds> out(static_cast<std::size_t>(simulation.job.strategy.pipeline));

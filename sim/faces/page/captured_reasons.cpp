@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace mirfak {
 

@@ -12,7 +12,6 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

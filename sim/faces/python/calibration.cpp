@@ -1,6 +1,4 @@
-#include "base/error.hpp"
 #include "base/file_arguments.hpp"
-#include "base/text.hpp"
 #include "calibration/calibrated_tables.hpp"
 #include "calibration/calibration_report.hpp"
 #include "model/attention_kernels.hpp"

@@ -11,7 +11,7 @@
 
 namespace mirfak::python {
 
-// The times of an iteration's tasks: the memory behind arrays of NumPy.
+// The times of an iteration's tasks, in the memory that arrays of NumPy show.
 class Execution {
  public:
   explicit Execution(std::shared_ptr<const Simulation> simulation) : simulation_(std::move(simulation)) {}

@@ -2,7 +2,6 @@
 
 #include "base/cancellation.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>

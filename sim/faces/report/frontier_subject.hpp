@@ -42,8 +42,8 @@ struct FrontierStep {
   double saving = 0;    // of the energy at the highest clocks
 };
 
-// Returns the steps from one clock a pass to what was asked for, with the frontier that was asked for as the last step;
-// with parts alone, also other times of a change. Empty if one clock a pass was asked for.
+// Returns the frontiers from one clock for each pass to the units of `asked`, which is the last step; with parts alone,
+// also frontiers of other times of a change of clock. Empty if `asked` has one clock for each pass.
 std::vector<FrontierStep> frontier_steps(const Scenario& scenario, const FrontierUnits& units, const Frontier& asked);
 
 // Returns the subject of a scenario's job. `stragglers`: factors by which other pipelines take longer; empty: the

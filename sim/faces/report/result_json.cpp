@@ -1,6 +1,6 @@
 #include "report/result_json.hpp"
 
-#include "base/figure_json.hpp"
+#include "base/json_parts.hpp"
 #include "program/replica_classes.hpp"
 #include "program/transfer_cost.hpp"
 #include "simulation/figures.hpp"

@@ -3,7 +3,6 @@
 
 #include "base/section.hpp"
 #include "base/units.hpp"
-#include "report/job_text.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"

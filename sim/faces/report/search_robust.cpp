@@ -1,4 +1,4 @@
-// The strategy with the least p90 of the time, beside the fastest, and why they differ.
+// The strategy with the least p90 of the time, next to the fastest strategy, and why the two differ.
 
 #include "base/section.hpp"
 #include "base/units.hpp"

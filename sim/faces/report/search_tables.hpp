@@ -32,13 +32,13 @@ std::string held_back_text(const SearchReport& report);
 Table funnel_table(const SearchReport& report);
 std::string funnel_text(const SearchReport& report);
 
-// Returns the figure of what the scenario states, beside that of the best: "8.04 s; best 6.37 s, -21 %"; "" for a
+// Returns the figure of the stated strategy with that of the best strategy, "8.04 s; best 6.37 s, -21 %"; "" for a
 // search without a baseline.
 std::string baseline_text(const SearchReport& report);
 // Returns the difference of the best from a baseline, activity by activity; "" without one.
 std::string baseline_comparison_text(const SearchReport& report);
 
-// Return the strategy with the least p90 of the time, beside the fastest; "" and null unless the search is robust.
+// Return the strategy with the least p90 of the time, next to the fastest; "" and null unless the search is robust.
 std::string robust_text(const SearchReport& report);
 nlohmann::ordered_json robust_json(const SearchReport& report);
 

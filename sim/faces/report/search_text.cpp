@@ -6,12 +6,8 @@
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/stage_holders.hpp"
-#include "report/strategy_columns.hpp"
-#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace mirfak {
 

@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace mirfak {
@@ -197,13 +196,6 @@ std::string activity_table(const IterationResult& result) {
   return "\nWhere the time of a GPU goes\n" + table.text();
 }
 
-// Returns the time of all activities from the first to the last.
-double seconds_of(const ActivitySeconds& seconds, Activity first, Activity last) {
-  double sum = 0;
-  for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i) sum += seconds[i];
-  return sum;
-}
-
 // Returns the use of time of each class on each stage, for mixed replicas.
 std::string replica_table(const Simulation& simulation) {
   if (!has_mixed_replicas(simulation)) return {};
@@ -213,12 +205,13 @@ std::string replica_table(const Simulation& simulation) {
   for (std::size_t place = 0; place < simulation.plans.size(); place += every) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
-    table.add({fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
-               fmt::format("{}", plan.replicas.microbatches),
-               format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
-               format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
-               format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
-               format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
+    table.add(
+        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
+         fmt::format("{}", plan.replicas.microbatches),
+         format_seconds(seconds_between(seconds, Activity::gemm, Activity::optimizer)),
+         format_seconds(seconds_between(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
+         format_seconds(seconds_between(seconds, Activity::host, Activity::host)),
+         format_seconds(seconds_between(seconds, Activity::bubble, Activity::bubble))});
   }
   return "\nReplicas, by stage (communication: exposed)\n" + table.text();
 }

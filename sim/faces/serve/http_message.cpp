@@ -1,15 +1,8 @@
 #include "serve/http_message.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace mirfak::serve {
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 std::size_t HttpRequest::count(std::string_view name) const {
   return static_cast<std::size_t>(

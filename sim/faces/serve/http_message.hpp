@@ -8,8 +8,6 @@
 
 namespace mirfak::serve {
 
-std::string lower_case(std::string_view text);  // ASCII only
-
 // A request with the received values.
 struct HttpRequest {
   std::string method;                                        // "GET"

@@ -1,5 +1,6 @@
 #include "serve/http_session.hpp"
 
+#include "base/text.hpp"
 #include "serve/error_answer.hpp"
 
 #include <boost/asio/post.hpp>

@@ -1,5 +1,6 @@
 #include "serve/request_rules.hpp"
 
+#include "base/text.hpp"
 #include "serve/error_answer.hpp"
 #include "serve/targets.hpp"
 

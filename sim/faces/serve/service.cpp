@@ -4,6 +4,7 @@
 #include "base/document_json.hpp"
 #include "base/named_files.hpp"
 #include "base/origin.hpp"
+#include "base/stopwatch.hpp"
 #include "launch/runnable_search.hpp"
 #include "page/page.hpp"
 #include "page/page_data.hpp"
@@ -31,9 +32,6 @@ namespace mirfak::serve {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Returns an error in the scenario, with the text that its place refers to (possibly changed by keys of the form), and
 // the stated values of the text; null if the text is no YAML.
@@ -85,12 +83,12 @@ HttpWork Service::work_of(const HttpRequest& request) const {
 }
 
 HttpAnswer Service::answer(const HttpRequest& request, const std::atomic<bool>& given_up) const {
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   try {
     return answer_or_throw(request, given_up);
   } catch (const Cancelled&) {
     const std::chrono::milliseconds limit = work_of(request).limit;
-    return Clock::now() - begin < limit ? not_awaited() : too_long(limit);
+    return WallClock::now() - begin < limit ? not_awaited() : too_long(limit);
   } catch (const Error& error) {
     return error_answer(error);
   } catch (const std::bad_alloc&) {
@@ -144,7 +142,7 @@ HttpAnswer Service::imported(const std::string& body) const {
 }
 
 HttpAnswer Service::simulated(const std::string& body) const {
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   const NoNamedFiles names_only(kScenarioName, {sources_.folders.models, sources_.folders.hardware});
   const ScenarioRequest request = read_scenario_request(body);
   try {
@@ -177,7 +175,7 @@ HttpAnswer Service::noted(const std::string& body) const {
 }
 
 HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& given_up) const {
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   const NoNamedFiles names_only(kScenarioName, {sources_.folders.models, sources_.folders.hardware});
   const ScenarioRequest request = read_scenario_request(body);
   SearchScenario scenario = parse_search(document_of(request), sources_.folders);

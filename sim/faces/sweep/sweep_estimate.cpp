@@ -1,5 +1,6 @@
 #include "sweep/sweep_estimate.hpp"
 
+#include "base/stopwatch.hpp"
 #include "base/units.hpp"
 #include "sweep/block_record.hpp"
 #include "sweep/point_evaluation.hpp"
@@ -17,15 +18,11 @@ namespace mirfak {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kPlaces = 8;         // spread over the sweep: models and clusters change slowest
 constexpr std::uint64_t kRun = 16;           // consecutive points: neighbors share data, as in a real run
 constexpr double kPointsBetweenFresh = 256;  // points of a block: at most this many share data
 constexpr std::uint64_t kRowOverhead = 21;   // bytes per row besides its figures: number, status, codes of its texts
 constexpr std::chrono::seconds kLongest(1);
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The measured cost of a point, from runs of neighbors; the first point of each run makes the data that the others
 // share.
@@ -33,11 +30,11 @@ class Sample {
  public:
   Sample(const SweepFile& sweep, const PointSources& sources) : sweep_(sweep), evaluation_(sweep, sources) {}
 
-  void take_run(std::uint64_t begin, std::uint64_t end, Clock::time_point until) {
+  void take_run(std::uint64_t begin, std::uint64_t end, WallClock::time_point until) {
     BlockRecord record(0);
     double first_bytes = 0;
-    for (std::uint64_t position = begin; position < end && (points_ == 0 || Clock::now() < until); ++position) {
-      const Clock::time_point start = Clock::now();
+    for (std::uint64_t position = begin; position < end && (points_ == 0 || WallClock::now() < until); ++position) {
+      const WallClock::time_point start = WallClock::now();
       const std::uint64_t point = sweep_.point_at(position);
       const PointResult& result = evaluation_.at(point);
       record.append(static_cast<std::uint32_t>(point), result);
@@ -101,12 +98,12 @@ SweepEstimate estimate_sweep(const SweepFile& sweep, const DataFolders& folders,
   const PointSources sources(sweep, folders);
   Sample sample(sweep, sources);
   const std::uint64_t places = std::min(kPlaces, blocks.count());
-  const Clock::time_point begin = Clock::now();
+  const WallClock::time_point begin = WallClock::now();
   for (std::uint64_t place = 0; place < places; ++place) {
     const std::uint64_t first = blocks.begin(place * blocks.count() / places);
     const auto share = kLongest * static_cast<double>(place + 1) / static_cast<double>(places);
     sample.take_run(first, std::min(sweep.points(), first + kRun),
-                    begin + std::chrono::duration_cast<Clock::duration>(share));
+                    begin + std::chrono::duration_cast<WallClock::duration>(share));
   }
   sample.check(folders);
   const auto points = static_cast<double>(out.points);

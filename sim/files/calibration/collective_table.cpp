@@ -5,7 +5,7 @@
 
 #include "calibration/collective_table.hpp"
 
-#include "base/middle.hpp"
+#include "base/averages.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace mirfak {

@@ -2,7 +2,7 @@
 // kind determine the same static_share and exponent, and the highest clock need not be the card's full clock.
 #include "calibration/energy_table.hpp"
 
-#include "base/middle.hpp"
+#include "base/averages.hpp"
 #include "base/text.hpp"
 #include "calibration/parameter_fit.hpp"
 #include "cost/gemm_model.hpp"

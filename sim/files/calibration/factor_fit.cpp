@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace mirfak {
 
@@ -159,6 +158,12 @@ OwnRunsJudgement judge_own_runs(const std::vector<FactorSample>& group, int own,
     out.coverage += (out.standardized.back() <= spread.quantile ? 1.0 : 0.0) / out.judged;
     out.mean_width += 2 * std::sinh(spread.quantile * deviation) / out.judged;
   }
+  return out;
+}
+
+TimeFactors time_factors_of(const FactorEstimate& estimate) {
+  TimeFactors out;
+  for (std::size_t i = 0; i < kTimeFactors; ++i) out.*kTimeFactorKeys[i].value = std::exp(estimate.log_factors[i]);
   return out;
 }
 

@@ -33,6 +33,7 @@ struct FactorEstimate {
 // with the deviations `spread`: the fewer runs, the smaller the correction (Hoerl and Kennard, "Ridge regression",
 // Technometrics 12, 1970). The scatter of runs is that of `spread` until there are enough runs to determine their own.
 FactorEstimate estimate_factors(std::span<const FactorSample> samples, const FactorSpread& spread);
+TimeFactors time_factors_of(const FactorEstimate& estimate);
 
 // Fits the deviations of the time factors between groups of runs, and of runs within a group: maximum likelihood of
 // normal distributions. Groups count nearly alike, however many runs they have. The quantile keeps its default.

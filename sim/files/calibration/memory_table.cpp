@@ -2,7 +2,7 @@
 // ("elementwise") determine the share of the bandwidth that is reached, other kernels their share of that.
 #include "calibration/memory_table.hpp"
 
-#include "base/middle.hpp"
+#include "base/averages.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"

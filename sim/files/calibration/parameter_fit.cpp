@@ -10,6 +10,7 @@
 
 #include "base/cancellation.hpp"
 #include "base/error.hpp"
+#include "base/fnv_hash.hpp"
 
 #include <fmt/format.h>
 
@@ -107,9 +108,7 @@ std::vector<PredictedPair> pairs(const FitProblem& problem, const std::vector<do
 }  // namespace
 
 bool is_held_out(std::string_view key) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return (hash >> 32) % 3 == 0;  // the high half: the low bits of FNV mix less
+  return (fnv_hash(kFnvStart, key) >> 32) % 3 == 0;  // the high half: the low bits of FNV mix less
 }
 
 ParameterFit evaluate(const FitProblem& problem, std::vector<double> values) {

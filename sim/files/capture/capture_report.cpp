@@ -1,6 +1,6 @@
 #include "capture/capture_report.hpp"
 
-#include "base/figure_json.hpp"
+#include "base/json_parts.hpp"
 #include "base/section.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"

@@ -10,11 +10,11 @@
 namespace mirfak {
 
 // Writes a captured step as Chakra execution traces (chakra/chakra_export.hpp), one for each rank that the capture has,
-// those that did as another did included. `ranks`: the ranks to write, ascending; empty: all of them. Kernels are
-// compute nodes with FLOPs and bytes, communication and the host's work are nodes as in an iteration; what a node waits
-// for are the work before it on its CUDA stream, and events and communication for which its stream waits. Durations are
-// those of the executed step, so that a replay of all ranks takes the same time to the picosecond. Returns notes on
-// what the traces do not have. Error(input) for a rank that is not in the capture.
+// including ranks that did the same as another rank. `ranks`: the ranks to write, ascending; empty: all of them.
+// Kernels are compute nodes with FLOPs and bytes, communication and the host's work are nodes as in an iteration. A
+// node waits for the work before it on its CUDA stream, and for the events and communication that its stream waits for.
+// Durations are those of the executed step, so that a replay of all ranks takes the same time to the picosecond.
+// Returns notes on what the traces lack. Error(input) for a rank that is not in the capture.
 std::vector<std::string> write_chakra(const std::filesystem::path& prefix, const CapturedScenario& scenario,
                                       const CaptureSources& sources, const std::vector<int>& ranks,
                                       const ChakraHeaderTexts& texts);

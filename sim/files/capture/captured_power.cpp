@@ -15,10 +15,6 @@ namespace {
 
 using Series = std::vector<double>;
 
-void add_times(Series& sum, const Series& series, double times) {
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += times * series[i];
-}
-
 class CapturedPower {
  public:
   CapturedPower(const CapturedScenario& scenario, const CaptureSimulation& simulation)
@@ -59,8 +55,8 @@ class CapturedPower {
     const PricedRank& rank = executed_.ranks[r];
     const NodeHardware& hardware = cluster_.groups()[rank.group].hardware;
     GpuPower out(grid.intervals());
-    std::vector<TimeSpan> busy;
-    std::vector<TimeSpan> collectives;
+    TimeSpans busy;
+    TimeSpans collectives;
     std::size_t kernel = 0;
     for (std::size_t i = 0; i < rank.tasks.size(); ++i) {
       const CapturedTask& task = rank.tasks[i];

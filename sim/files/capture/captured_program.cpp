@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 
 namespace mirfak {
 

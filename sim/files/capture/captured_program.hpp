@@ -62,8 +62,8 @@ struct CapturedProgram {
 //    collective. Where it blocks, it goes on when the work of the stream, or of the whole device, has ended.
 //  - Clocks are those that GPUs hold under their power limit, averaged over tens of milliseconds (kernel_clocks.hpp).
 //  - Ranks have the factors of cluster.perturbations: kernels and the host's work take longer on the rank, and
-//    communication as long as with the largest factor among its ranks. A rank that has no events stands for none of its
-//    own, so that the events of ranks that differ are needed (with_events_of_each()).
+//    communication as long as with the largest factor among its ranks. A rank whose events the capture leaves out, as
+//    they are those of another rank, has no factors: see with_events_of_each().
 // Error(input) as of matched_communication(), for ranks that the cluster has no GPUs for or that share one, and for
 // ranks that wait for each other in a circle. Error(infeasible) for kernels that do not run on the GPU.
 CapturedProgram captured_program(const Capture& capture, const CapturePricing& pricing);

@@ -19,7 +19,7 @@ namespace mirfak {
 
 namespace {
 
-// Sections of other scenarios, with the reason why a scenario of a capture has none.
+// Sections that only other scenarios have, each with the reason why a scenario of a capture lacks it.
 struct ForeignSection {
   const char* key;
   const char* reason;

@@ -5,7 +5,6 @@
 // of memory are moved whole.
 #include "capture/operator_price.hpp"
 
-#include "base/error.hpp"
 #include "capture/captured_tensors.hpp"
 #include "cost/composite_kernels.hpp"
 

@@ -8,24 +8,17 @@ namespace {
 
 constexpr double kLongest = 1;  // seconds that the host may take for an operator
 
-std::vector<std::string> words(Mapping& entry, const char* key) {
-  std::vector<std::string> out;
-  if (!entry.has(key)) return out;
-  for (const Node& word : entry.require(key).as_items()) out.push_back(word.as_string());
-  return out;
-}
-
 OperatorRule rule_of(Mapping& entry) {
   OperatorRule out;
   if (entry.has("kind")) out.kind = static_cast<OperatorClass>(entry.require("kind").as_choice(operator_class_names()));
   out.kernels = static_cast<int>(entry.integer_or("kernels", 1, 0, 1000));
-  out.factors = words(entry, "factors");
+  out.factors = entry.words("factors");
   out.gradient = entry.string_or("gradient", "");
   out.generation = entry.string_or("generation", "");
-  out.skips = words(entry, "skips");
-  out.gathers = words(entry, "gathers");
-  out.again = words(entry, "again");
-  out.copies = words(entry, "copies");
+  out.skips = entry.words("skips");
+  out.gathers = entry.words("gathers");
+  out.again = entry.words("again");
+  out.copies = entry.words("copies");
   if (entry.has("writes_with")) {
     Mapping with(entry.require("writes_with"));
     for (const std::string& name : with.keys()) out.writes_with[name] = with.require(name).as_string();
@@ -109,7 +102,7 @@ OperatorTable read_operator_table(const std::filesystem::path& file) {
   out.lists.elements = lists.require("elements").as_number(1, 1e12);
   lists.require("source").as_string();
   lists.finish();
-  out.results = words(root, "results");
+  out.results = root.words("results");
   Mapping formats(root.require("formats"));
   for (const std::string& format : formats.keys()) {
     out.precisions[format] = static_cast<Precision>(formats.require(format).as_choice(precision_names()));

@@ -26,8 +26,8 @@ enum class OperatorClass {
 };
 const std::vector<std::string>& operator_class_names();  // ordered as the enumeration
 
-// Entry of the table: what an operator launches. Names of arguments that an operator does not have have no effect, as
-// operators of one entry differ in them.
+// Entry of the table: what an operator launches. Operators of one entry have different arguments, so a name that is no
+// argument of an operator has no effect.
 struct OperatorRule {
   OperatorClass kind = OperatorClass::elementwise;
   int kernels = 1;                   // 0: nothing is launched

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <unordered_set>
 #include <utility>
 

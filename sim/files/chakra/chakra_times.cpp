@@ -1,6 +1,7 @@
 #include "chakra/chakra_times.hpp"
 
 #include "engine/critical_path.hpp"
+#include "engine/time_spans.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,55 +11,32 @@ namespace mirfak {
 
 namespace {
 
-using Spans = std::vector<std::pair<Picoseconds, Picoseconds>>;
-
-// Returns the union of intervals as disjoint intervals, in order.
-Spans merged(Spans spans) {
-  std::sort(spans.begin(), spans.end());
-  Spans out;
-  for (const auto& [start, end] : spans) {
-    if (start == end) continue;
-    if (!out.empty() && start <= out.back().second) {
-      out.back().second = std::max(out.back().second, end);
-    } else {
-      out.emplace_back(start, end);
-    }
-  }
-  return out;
-}
-
-Picoseconds length(const Spans& disjoint) {
-  Picoseconds out = 0;
-  for (const auto& [start, end] : disjoint) out += end - start;
-  return out;
-}
-
 ChakraRankTimes times_of(const ChakraTrace& trace, std::span<const TaskId> tasks, const Timeline& timeline) {
-  Spans kernels;
-  Spans messages;
-  Spans host;
+  TimeSpans kernels;
+  TimeSpans messages;
+  TimeSpans host;
   Picoseconds last = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const ChakraNode& node = trace.nodes[i];
-    const std::pair span{timeline.start[tasks[i]], timeline.end[tasks[i]]};
-    last = std::max(last, span.second);
+    const TimeSpan span{timeline.start[tasks[i]], timeline.end[tasks[i]]};
+    last = std::max(last, span.end);
     const bool computes = node.kind == ChakraNodeKind::compute || node.kind == ChakraNodeKind::memory_load ||
                           node.kind == ChakraNodeKind::memory_store;
     (node.on_host ? host : computes ? kernels : messages).push_back(span);
   }
-  kernels = merged(std::move(kernels));
-  messages = merged(std::move(messages));
-  Spans both = kernels;
+  kernels = joined(std::move(kernels));
+  messages = joined(std::move(messages));
+  TimeSpans both = kernels;
   both.insert(both.end(), messages.begin(), messages.end());
-  const Picoseconds busy = length(merged(std::move(both)));
+  const Picoseconds busy = total_length(joined(std::move(both)));
   ChakraRankTimes out;
   out.rank = trace.rank;
   out.nodes = trace.nodes.size();
   out.end_s = to_seconds(last);
-  out.compute_s = to_seconds(length(kernels));
-  out.communication_s = to_seconds(length(messages));
-  out.exposed_s = to_seconds(busy - length(kernels));
-  out.host_s = to_seconds(length(merged(std::move(host))));
+  out.compute_s = to_seconds(total_length(kernels));
+  out.communication_s = to_seconds(total_length(messages));
+  out.exposed_s = to_seconds(busy - total_length(kernels));
+  out.host_s = to_seconds(total_length(joined(std::move(host))));
   out.idle_s = to_seconds(timeline.makespan - busy);
   return out;
 }

@@ -120,7 +120,6 @@ class ImportDraft {
   // Adds the name of an option that the program has, in addition to those that its reader asks for. The names help to
   // distinguish an unrelated word from a misspelt option.
   void know(std::string name) { known_.insert(std::move(name)); }
-  bool knows(const std::string& name) const { return known_.contains(name) || asked_.contains(name); }
   // Allows options of the program's scripts: an unknown name that is like a name without effect is then taken as the
   // script's own option.
   void allow_own_options() { own_options_ = true; }

@@ -11,13 +11,6 @@ namespace mirfak {
 
 namespace {
 
-std::vector<std::string> texts_of(const std::optional<Node>& node) {
-  std::vector<std::string> out;
-  if (!node) return out;
-  for (const Node& item : node->as_items()) out.push_back(item.as_string());
-  return out;
-}
-
 LogFact read_fact(const Node& node) {
   Mapping keys(node);
   LogFact out;
@@ -25,7 +18,7 @@ LogFact read_fact(const Node& node) {
   out.in = keys.string_or("in", "");
   out.after = keys.string_or("after", "");
   out.until = keys.string_or("until", "");
-  out.product = texts_of(keys.find("product"));
+  out.product = keys.words("product");
   out.key = keys.require("key").as_string();
   if (const std::optional<Node> words = keys.find("words")) {
     Mapping all(*words);
@@ -47,7 +40,7 @@ constexpr std::array<std::pair<std::string_view, LogUnit>, 5> kUnits = {{
 LogTime read_time(const Node& node) {
   Mapping keys(node);
   LogTime out;
-  out.in = texts_of(keys.find("in"));
+  out.in = keys.words("in");
   out.without = keys.string_or("without", "");
   out.step = keys.string_or("step", "");
   out.batch = keys.string_or("batch", "");
@@ -73,8 +66,8 @@ LogFormat read_format(const std::string& program, const Node& node) {
   out.program = program;
   keys.ignore("source");
   out.reader = keys.string_or("reader", "");
-  out.tells = texts_of(keys.find("tells"));
-  out.begins = texts_of(keys.find("begins"));
+  out.tells = keys.words("tells");
+  out.begins = keys.words("begins");
   if (const std::optional<Node> table = keys.find("table")) {
     Mapping ends(*table);
     out.table_begin = ends.require("begin").as_string();
@@ -109,7 +102,7 @@ LogFormats log_formats(const std::filesystem::path& hardware) {
   const Document& document = launch_facts(hardware, "logs");
   Mapping keys{Node(document)};
   LogFormats out;
-  out.ranks = texts_of(keys.require("ranks"));
+  out.ranks = keys.require("ranks").as_words();
   Mapping programs(keys.require("programs"));
   for (const std::string& name : programs.keys()) out.programs.push_back(read_format(name, programs.require(name)));
   keys.finish();

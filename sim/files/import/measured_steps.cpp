@@ -1,11 +1,11 @@
 #include "import/measured_steps.hpp"
 
+#include "base/averages.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace mirfak {
@@ -14,14 +14,6 @@ namespace {
 
 constexpr double kLowShare = 0.1;
 constexpr double kHighShare = 0.9;
-
-// Returns a quantile of sorted values, interpolated linearly between the two next to it.
-double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
-}
 
 // A stated time in seconds.
 struct TimedStep {
@@ -35,7 +27,7 @@ std::size_t warm_up_of(const std::vector<TimedStep>& part, bool only_part) {
   std::vector<double> late;
   for (std::size_t i = part.size() / 2; i < part.size(); ++i) late.push_back(part[i].seconds);
   std::sort(late.begin(), late.end());
-  const double usual = quantile(late, kHighShare);
+  const double usual = interpolated_quantile(late, kHighShare);
   std::size_t out = 1;
   while (out < part.size() / 2 && part[out].seconds > usual) ++out;
   return out;
@@ -159,9 +151,9 @@ std::optional<MeasuredSteps> measured_steps(const std::vector<std::vector<Logged
   }
   std::sort(times.begin(), times.end());
   out.used = static_cast<std::int64_t>(times.size());
-  out.seconds = quantile(times, 0.5);
-  out.low_s = quantile(times, kLowShare);
-  out.high_s = quantile(times, kHighShare);
+  out.seconds = interpolated_quantile(times, 0.5);
+  out.low_s = interpolated_quantile(times, kLowShare);
+  out.high_s = interpolated_quantile(times, kHighShare);
   out.basis = times.size() == 1 ? "the only time that is stated" : fmt::format("median of {} times", times.size());
   return out;
 }

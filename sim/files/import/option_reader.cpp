@@ -18,12 +18,6 @@ namespace {
 
 const OptionList kNoOptions;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 void collect(const Value& value, const std::string& name, std::string_view sign, std::vector<Setting>& out) {
   if (value.kind == Value::Kind::mapping && !(value.fields.empty() && !name.empty())) {
     for (const Value::Field& field : value.fields) {
@@ -183,7 +177,7 @@ std::int64_t OptionReader::integer(const Option& option, const OptionEntry& entr
 bool OptionReader::flag(const Option& option) const {
   require_known(option);
   if (option.value.kind == Value::Kind::null) return false;
-  const std::string text = option.value.kind == Value::Kind::scalar ? lower(option.value.scalar) : "";
+  const std::string text = option.value.kind == Value::Kind::scalar ? lower_case(option.value.scalar) : "";
   if (text == "true" || text == "yes" || text == "on" || text == "1") return true;
   if (text == "false" || text == "no" || text == "off" || text == "0" || text == "none" || text == "null") return false;
   fail(option, "true or false");

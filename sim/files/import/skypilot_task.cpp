@@ -70,13 +70,6 @@ std::int64_t whole_number(std::string_view text, const Location& where, std::str
   return out;
 }
 
-std::string lowered_word(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 class TaskReading {
  public:
   TaskReading(const Value& root, ClusterFacts& out) : root_(root), out_(out) {}
@@ -112,11 +105,10 @@ class TaskReading {
   }
 
   void read_resources(const Value& resources) {
-    if (const Value* const cloud = resources.find("cloud"); cloud != nullptr)
-      rented_.cloud = lowered_word(cloud->scalar);
+    if (const Value* const cloud = resources.find("cloud"); cloud != nullptr) rented_.cloud = lower_case(cloud->scalar);
     if (const Value* const infra = resources.find("infra"); infra != nullptr) {
       const std::string name = infra->scalar.substr(0, infra->scalar.find('/'));
-      rented_.cloud = name == "*" ? "" : lowered_word(name);
+      rented_.cloud = name == "*" ? "" : lower_case(name);
     }
     if (const Value* const type = resources.find("instance_type"); type != nullptr && !type->scalar.empty()) {
       rented_.instance = type->scalar;

@@ -125,7 +125,7 @@ constexpr JobKey kKeys[] = {
     {"recipe.activations", [](const Job& job) { return job.recipe().activations; }},
     {"recipe.scaling",
      [](const Job& job) {
-       return word({"none", "delayed", "current", "block", "micro", "nested"}, job.recipe().scaling);
+       return word({"none", "delayed", "current", "rows", "block", "micro", "nested"}, job.recipe().scaling);
      }},
 };
 

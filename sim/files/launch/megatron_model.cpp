@@ -47,13 +47,6 @@ std::string expert_layers(const ModelSpec& model, bool list_only) {
   return fmt::format("([0]*{}+[1]*{})", mixture.first_dense, model.layers - mixture.first_dense);
 }
 
-void add_scaling(LaunchOptions& out, const PrecisionRecipe& recipe) {
-  if (!recipe.narrow() || (recipe.layers_kept_first == 0 && recipe.layers_kept_last == 0)) return;
-  out.flag("--first-last-layers-bf16");
-  out.value("--num-layers-at-start-in-bf16", recipe.layers_kept_first);
-  out.value("--num-layers-at-end-in-bf16", recipe.layers_kept_last);
-}
-
 void add_gradients(LaunchOptions& out, const Job& job) {
   const std::string& activations = job.recipe().activations;
   const bool wide = gradient_bytes(job) > 2;
@@ -106,7 +99,6 @@ void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle&
 
 void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   out.value("--optimizer", optimizer_argument(job));
-  add_scaling(out, job.recipe());
   add_gradients(out, job);
   add_graphs(out, job.training.cuda_graphs);
   add_kernels(out, job.framework, style);

@@ -33,18 +33,11 @@ OptionMeaning read_word(const Node& node) {
   return out;
 }
 
-std::vector<std::string> read_words(const std::optional<Node>& list) {
-  std::vector<std::string> out;
-  if (!list) return out;
-  for (const Node& item : list->as_items()) out.push_back(item.as_string());
-  return out;
-}
-
 OptionCondition read_condition(Mapping& in) {
   OptionCondition out;
   out.key = in.string_or("key", "");
-  out.is = read_words(in.find("is"));
-  out.isnt = read_words(in.find("isnt"));
+  out.is = in.words("is");
+  out.isnt = in.words("isnt");
   out.has = in.string_or("has", "");
   if (const auto above = in.find("above")) out.above = above->as_number(0, 1e9);
   out.with = in.string_or("with", "");
@@ -138,12 +131,12 @@ OptionEntry read_option_entry(const std::string& name, const Node& node) {
   OptionEntry out;
   out.name = name;
   if (!node.is_mapping()) {
-    if (!node.is_null()) out.takes = read_words(node);
+    if (!node.is_null()) out.takes = node.as_words();
     return out;
   }
   Mapping in(node);
-  out.takes = read_words(in.find("takes"));
-  out.older = read_words(in.find("older"));
+  out.takes = in.words("takes");
+  out.older = in.words("older");
   if (const auto written = in.find("written"))
     out.written = static_cast<OptionEntry::Written>(written->as_choice({"true", "rule", "false"}));
   out.part = in.string_or("part", "");

@@ -24,7 +24,7 @@ class OptionList {
   // Returns all options in the order of the list, which is the order in which they are written.
   const std::vector<OptionEntry>& entries() const { return entries_; }
   const OptionEntry* find(std::string_view option) const;  // nullptr: not in the list
-  std::size_t place(std::string_view option) const;        // in the order of the list; behind all for an unknown option
+  std::size_t place(std::string_view option) const;        // in the order of the list; unknown options come last
   const std::vector<OptionRefusal>& refusals() const { return refusals_; }
 
   // True for an option that may be written.

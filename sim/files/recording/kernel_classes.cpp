@@ -1,5 +1,7 @@
 #include "recording/kernel_classes.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -7,14 +9,6 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMostElementBytes = 64;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -44,7 +38,7 @@ KernelClasses KernelClasses::from_document(const Document& document) {
     has_rest = has_rest || rest;
     Rule rule{cls, {}};
     if (!copies && !rest) {
-      for (const Node& word : entry.require("words").as_items()) rule.words.push_back(lower(word.as_string()));
+      for (const Node& word : entry.require("words").as_items()) rule.words.push_back(lower_case(word.as_string()));
       if (rule.words.empty() || rule.words.end() != std::find(rule.words.begin(), rule.words.end(), "")) {
         item.fail("expected words that occur in names of kernels, none of them empty");
       }
@@ -71,13 +65,13 @@ void KernelClasses::add_operators(const Node& item) {
   std::vector<std::string> names;
   for (const RecordedClass& cls : classes_) names.push_back(cls.name);
   Rule rule{static_cast<std::uint32_t>(entry.require("class").as_choice(names)), {}};
-  for (const Node& word : entry.require("words").as_items()) rule.words.push_back(lower(word.as_string()));
+  for (const Node& word : entry.require("words").as_items()) rule.words.push_back(lower_case(word.as_string()));
   entry.finish();
   operator_rules_.push_back(std::move(rule));
 }
 
 const std::string* KernelClasses::class_of_operator(std::string_view name) const {
-  const std::string in_lower_case = lower(name);
+  const std::string in_lower_case = lower_case(name);
   for (const Rule& rule : operator_rules_) {
     for (const std::string& word : rule.words) {
       if (in_lower_case.find(word) != std::string::npos) return &classes_[rule.cls].name;
@@ -87,7 +81,7 @@ const std::string* KernelClasses::class_of_operator(std::string_view name) const
 }
 
 std::uint32_t KernelClasses::class_of(std::string_view kernel) const {
-  const std::string name = lower(kernel);
+  const std::string name = lower_case(kernel);
   for (const Rule& rule : rules_) {
     for (const std::string& word : rule.words) {
       if (name.find(word) != std::string::npos) return rule.cls;

@@ -1,7 +1,5 @@
 #include "recording/kineto.hpp"
 
-#include "base/error.hpp"
-#include "base/text.hpp"
 #include "recording/event_stream.hpp"
 #include "recording/recording_builder.hpp"
 

@@ -1,14 +1,12 @@
 #include "scenario/comparison_file.hpp"
 
 #include "base/key_path.hpp"
-#include "base/text.hpp"
 #include "base/units.hpp"
 #include "scenario/named_scenario.hpp"
 #include "scenario/search_dimensions.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <set>
 

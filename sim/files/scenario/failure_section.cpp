@@ -2,7 +2,6 @@
 
 #include "base/csv.hpp"
 #include "base/file_reference.hpp"
-#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cluster/profile_file.hpp"
 

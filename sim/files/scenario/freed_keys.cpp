@@ -16,7 +16,7 @@ constexpr std::string_view kAll = "all";
 // Sizes of groups that divide the GPUs.
 constexpr std::array kSizes = {std::string_view("tensor"), std::string_view("context"), std::string_view("pipeline"),
                                std::string_view("data")};
-// Keys that only fit the sizes that are stated beside them, and that a search leaves at their defaults.
+// Keys that fit only the sizes that are stated with them; a search leaves such keys at their defaults.
 constexpr std::array kOfSizes = {std::string_view("microbatch_group"), std::string_view("max_in_flight"),
                                  std::string_view("zero_group")};
 

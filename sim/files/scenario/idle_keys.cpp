@@ -12,7 +12,6 @@
 #include <array>
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -75,7 +74,7 @@ bool is_of_user(const Location& where, const DataFolders& folders) {
   return where.known() && !lies_in(folders.hardware) && !lies_in(folders.models);
 }
 
-// True for what outputs call hardware that is stated in place.
+// True for the name that outputs give to hardware that is stated in place.
 bool is_name_of_hardware(std::string_view key) {
   return key.starts_with("cluster.nodes[") && (key.ends_with(".name") || key.ends_with(".title"));
 }

@@ -17,11 +17,11 @@ struct IdleKey {
   Location where;
 };
 
-// Finds the keys of `cluster`, `training` and `strategy` that are stated with another value than their default although
-// the iteration has the same time, memory, power and cost without them, to the last bit. They are found by leaving out
-// one key after the other, so that a key added later is tested too; keys that divide the job or say what is computed
-// always act and are not tested. `result` is that of simulate(scenario.job), with its default lowering. In the order of
-// the file.
+// Returns the keys of `cluster`, `training` and `strategy` that change nothing, in the order of the file: they have
+// another value than their default, and the iteration has the same time, memory, power and cost without them, to the
+// last bit. Each key is tested by leaving it out, so that a key added later is tested too; keys that divide the job or
+// say what is computed always act and are not tested. `result` is that of simulate(scenario.job), with its default
+// lowering.
 std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources, const IterationResult& result);
 
 // True if what a document describes would differ without a key of it; `without`: the document that lacks the key. An

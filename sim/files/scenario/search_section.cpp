@@ -296,8 +296,7 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, cons
   space.others = stated;
   // Completes strategy.schedule.
   if (stated.overlap_expert && !states(section, "schedule")) {
-    std::replace(space.schedule.begin(), space.schedule.end(), schedule_named("interleaved-1f1b"),
-                 schedule_named("combined-1f1b"));
+    std::ranges::replace(space.schedule, schedule_of_chunks(false), schedule_of_chunks(true));
   }
   const bool shaped = !stated.stages.empty();
   if (shaped) fix_stages(strategy, section, job, search);

@@ -1,5 +1,6 @@
 #include "trace/power_report.hpp"
 
+#include "base/averages.hpp"
 #include "base/section.hpp"
 #include "base/units.hpp"
 
@@ -7,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace mirfak {
 
@@ -15,17 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double mean_of(const std::vector<double>& series) {
-  return std::accumulate(series.begin(), series.end(), 0.0) / static_cast<double>(series.size());
-}
-
 std::string ramp_text(double watts_per_s) { return format_watts(watts_per_s) + "/s"; }
 
 // Adds a row on one series: of all GPUs, of the machine, or of one unit.
 void add_series(Table& table, const std::string& name, const std::vector<double>& watts, double interval_s) {
   const PowerFigures figures = figures_of_power(watts, interval_s);
-  table.add({name, Cell(format_watts(mean_of(watts)), mean_of(watts)),
-             Cell(format_watts(figures.peak_w), figures.peak_w),
+  table.add({name, Cell(format_watts(mean(watts)), mean(watts)), Cell(format_watts(figures.peak_w), figures.peak_w),
              Cell(format_watts(figures.peak_w - figures.swing_w), figures.peak_w - figures.swing_w),
              Cell(format_watts(figures.swing_w), figures.swing_w),
              Cell(ramp_text(figures.max_ramp_w_per_s), figures.max_ramp_w_per_s)});
@@ -62,7 +57,7 @@ std::string lines_text(const PowerReport& report) {
                        format_seconds(report.waveform.iteration_s));
   }
   Table table("|>amplitude|>share of the mean|");
-  const double mean_w = mean_of(report.waveform.gpus_w);
+  const double mean_w = mean(report.waveform.gpus_w);
   for (const PowerLine& line : report.profile.strongest) {
     table.add({fmt::format("{:.4g} Hz", line.frequency_hz), Cell(format_watts(line.amplitude_w), line.amplitude_w),
                format_percent(line.amplitude_w / mean_w)});
@@ -72,7 +67,7 @@ std::string lines_text(const PowerReport& report) {
 
 Json series_json(const std::vector<double>& watts, double interval_s) {
   const PowerFigures figures = figures_of_power(watts, interval_s);
-  return {{"mean_w", mean_of(watts)},
+  return {{"mean_w", mean(watts)},
           {"peak_w", figures.peak_w},
           {"least_w", figures.peak_w - figures.swing_w},
           {"swing_w", figures.swing_w},
@@ -155,8 +150,8 @@ std::string power_text(const PowerReport& report) {
                     series_table(of).text() + lines_text(report);
   const double swing_w = figures_of_power(of.gpus_w, of.interval_s).swing_w;
   out += fmt::format("  waiting in collectives draws {} of {} on average; the swing over {} would be {} without it\n",
-                     format_watts(mean_of(of.parts_w[static_cast<std::size_t>(PowerPart::collectives)])),
-                     format_watts(mean_of(of.gpus_w)), format_seconds(kPowerFigureInterval_s),
+                     format_watts(mean(of.parts_w[static_cast<std::size_t>(PowerPart::collectives)])),
+                     format_watts(mean(of.gpus_w)), format_seconds(kPowerFigureInterval_s),
                      format_watts(report.profile.swing_without_collectives_w));
   if (swing_w == 0 && of.intervals() == 1) {
     out += fmt::format("  one interval is the whole iteration: ask for one below {}\n", format_seconds(of.iteration_s));
@@ -172,7 +167,7 @@ nlohmann::ordered_json power_json(const PowerReport& report) {
   out["machine"] = series_json(of.machine_w, of.interval_s);
   Json& parts = out["parts"] = Json::object();
   for (std::size_t part = 0; part < of.shown_parts(); ++part) {
-    parts[fmt::format("{}_w", name_of(static_cast<PowerPart>(part)))] = mean_of(of.parts_w[part]);
+    parts[fmt::format("{}_w", name_of(static_cast<PowerPart>(part)))] = mean(of.parts_w[part]);
   }
   out["swing_without_collectives_w"] = report.profile.swing_without_collectives_w;
   out["strongest_lines"] = lines_json(report.profile.strongest);

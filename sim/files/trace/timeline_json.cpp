@@ -4,7 +4,6 @@
 
 #include "trace/timeline_json.hpp"
 
-#include "base/error.hpp"
 #include "base/origin.hpp"
 #include "base/staged_file.hpp"
 #include "base/text.hpp"

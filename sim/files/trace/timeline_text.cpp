@@ -7,13 +7,13 @@
 #include "trace/timeline_text.hpp"
 
 #include "base/units.hpp"
+#include "engine/time_spans.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/stream_index.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -222,12 +222,7 @@ bool is_backward(const Segment& segment) { return segment.letter == 'B' || segme
 
 // Start of the first stage's first backward pass, until which the pipeline fills, and end of its last forward pass,
 // from which on the pipeline drains.
-struct SteadyPart {
-  Picoseconds start = 0;
-  Picoseconds end = 0;
-};
-
-SteadyPart steady_part(const Segments& first_stage, Picoseconds makespan) {
+TimeSpan steady_part(const Segments& first_stage, Picoseconds makespan) {
   const auto backward = std::find_if(first_stage.begin(), first_stage.end(), is_backward);
   const auto forward = std::find_if(first_stage.rbegin(), first_stage.rend(), is_forward);
   return {backward == first_stage.end() ? 0 : backward->start, forward == first_stage.rend() ? makespan : forward->end};
@@ -252,7 +247,7 @@ std::vector<TimeWindow> choose_windows(const std::vector<Segments>& stages, Pico
   if (makespan <= shortest * columns) return {window("the whole iteration", 0, makespan)};
   const Picoseconds third = makespan / 3;
   const Picoseconds readable = std::min(third, shortest * columns / 2);
-  const SteadyPart steady = steady_part(stages.front(), makespan);
+  const TimeSpan steady = steady_part(stages.front(), makespan);
   const Picoseconds beginning = std::clamp(steady.start + steady.start / 8, readable, third);
   const Picoseconds drain = makespan - steady.end;
   const Picoseconds end = std::clamp(drain + drain / 8, readable, third);

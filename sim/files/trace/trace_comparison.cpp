@@ -4,15 +4,14 @@
 // by kind.
 #include "trace/trace_comparison.hpp"
 
+#include "base/averages.hpp"
 #include "base/error.hpp"
-#include "base/middle.hpp"
 #include "program/program.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>

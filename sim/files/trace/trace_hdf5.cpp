@@ -1,6 +1,5 @@
 #include "trace/trace_hdf5.hpp"
 
-#include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "simulation/figures.hpp"
 #include "simulation/long_iteration.hpp"
@@ -13,8 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <limits>
 
 namespace mirfak {
@@ -249,8 +246,8 @@ void TraceWriter::write_links() {
     const std::int32_t rank =
         link.rank < 0 ? -1 : static_cast<std::int32_t>(global_rank(static_cast<std::uint32_t>(link.rank)));
     names.push_back(link.name);
-    for (const TrafficPoint& point : link.points) {
-      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.utilisation);
+    for (const LinkUsePoint& point : link.points) {
+      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.use);
     }
   });
   columns.finish();

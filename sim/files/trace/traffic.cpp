@@ -21,12 +21,12 @@ struct Flow {
 };
 
 // Returns the sum of flows as steps.
-std::vector<TrafficPoint> add_up(const std::vector<Flow>& flows, Picoseconds makespan) {
+std::vector<LinkUsePoint> add_up(const std::vector<Flow>& flows, Picoseconds makespan) {
   struct Change {
     Picoseconds time;
     int flows;
     double bytes_per_s;
-    double utilisation;
+    double use;
   };
   std::vector<Change> changes;
   for (const Flow& flow : flows) {
@@ -35,12 +35,12 @@ std::vector<TrafficPoint> add_up(const std::vector<Flow>& flows, Picoseconds mak
     changes.push_back({flow.end, -1, -flow.bytes_per_s, -share});
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
-  std::vector<TrafficPoint> points = {{}};
+  std::vector<LinkUsePoint> points = {{}};
   int running = 0;
-  TrafficPoint sum;
+  LinkUsePoint sum;
   for (const Change& change : changes) {
     running += change.flows;
-    sum = {change.time, sum.bytes_per_s + change.bytes_per_s, sum.utilisation + change.utilisation};
+    sum = {change.time, sum.bytes_per_s + change.bytes_per_s, sum.use + change.use};
     if (running == 0) sum = {change.time, 0, 0};  // exactly zero, without rounding errors
     if (points.back().time != change.time) points.emplace_back();
     points.back() = sum;
@@ -126,9 +126,7 @@ class LineRates {
 void shared_links(const Program& program, std::span<const LinkUsage> shared,
                   const std::function<void(const LinkTraffic&)>& take) {
   for (const LinkUsage& usage : shared) {
-    LinkTraffic traffic{full_name(program.links[usage.link]), -1, {}, {}};
-    for (const LinkUsePoint& point : usage.points) traffic.points.push_back({point.time, point.bytes_per_s, point.use});
-    take(traffic);
+    take({full_name(program.links[usage.link]), -1, {}, usage.points});
   }
 }
 

@@ -11,18 +11,13 @@
 
 namespace mirfak {
 
-struct TrafficPoint {
-  Picoseconds time = 0;
-  double bytes_per_s = 0;  // until the next point
-  double utilisation = 0;  // share of the line rate
-};
-
 // Traffic of one link over time: a shared link of the program, or the communication stream of a rank.
 struct LinkTraffic {
   std::string name;
-  std::int64_t rank = -1;            // index into program.ranks; -1: a shared link
-  StreamKind stream{};               // kind of that rank's stream
-  std::vector<TrafficPoint> points;  // a series like those of rank_series.hpp
+  std::int64_t rank = -1;  // index into program.ranks; -1: a shared link
+  StreamKind stream{};     // kind of that rank's stream
+  // A series like those of rank_series.hpp; LinkUsePoint::use is the share of the line rate.
+  std::vector<LinkUsePoint> points;
 };
 
 std::string full_name(const Link& link);  // with the number of equal links

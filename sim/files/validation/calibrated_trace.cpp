@@ -9,8 +9,6 @@
 
 #include <deque>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace mirfak {
 

@@ -1,8 +1,6 @@
 #include "validation/own_runs.hpp"
 
 #include "base/error.hpp"
-#include "base/key_path.hpp"
-#include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/time_factors.hpp"
@@ -10,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <optional>
 
 namespace mirfak {
 
@@ -55,12 +52,6 @@ std::vector<KnownRun> known_runs(std::span<const ValidatedRun> runs) {
   return out;
 }
 
-TimeFactors factors_of(const FactorEstimate& estimate) {
-  TimeFactors out;
-  for (std::size_t i = 0; i < kTimeFactors; ++i) out.*kTimeFactorKeys[i].value = std::exp(estimate.log_factors[i]);
-  return out;
-}
-
 double predicted_with(const KnownRun& run, const TimeFactors& factors) {
   return simulate(with_time_factors(run.job(), factors)).result.iteration_time_s;
 }
@@ -78,7 +69,7 @@ FactorEstimate estimate_of(std::vector<KnownRun>& runs, const FactorSpread& spre
   FactorEstimate estimate = estimate_factors(samples_of(runs), spread);
   for (int round = 1; round < kRounds; ++round) {
     for (KnownRun& known : runs) {
-      const double predicted_s = predicted_with(known, factors_of(estimate));
+      const double predicted_s = predicted_with(known, time_factors_of(estimate));
       known.sample.log_ratio =
           std::log(known.run->seconds.measured / predicted_s) + estimate.correction_of(known.sample.sensitivity);
     }
@@ -90,7 +81,7 @@ FactorEstimate estimate_of(std::vector<KnownRun>& runs, const FactorSpread& spre
 double left_out_s(const std::vector<KnownRun>& runs, std::size_t index, const FactorSpread& spread) {
   std::vector<FactorSample> others = samples_of(runs);
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(index));
-  return predicted_with(runs[index], factors_of(estimate_factors(others, spread)));
+  return predicted_with(runs[index], time_factors_of(estimate_factors(others, spread)));
 }
 
 double mean_error(const std::vector<OwnRun>& runs, double OwnRun::*predicted) {
@@ -125,7 +116,7 @@ OwnRunsFit fit_own_runs(std::span<const ValidatedRun> runs, const std::string& s
   OwnRunsFit out;
   out.like = node_type_of(*known.front().run->simulated_scenario);
   out.title = known.front().node().title;
-  out.correction.factors = factors_of(estimate);
+  out.correction.factors = time_factors_of(estimate);
   out.correction.covariance = estimate.covariance;
   out.correction.run_deviation = estimate.run_deviation;
   out.correction.framework = job.framework.name;

@@ -23,13 +23,9 @@ namespace mirfak {
 
 namespace {
 
-struct MeasuredStep {
+// Times of a step, measured or predicted.
+struct StepSeconds {
   double gpu_s = 0;  // kernels without communication and copies; means over ranks
-  double step_s = 0;
-};
-
-struct PredictedTimes {
-  double gpu_s = 0;
   double step_s = 0;
 };
 
@@ -51,8 +47,8 @@ double kernel_seconds(const Recording& recording, std::size_t step) {
   }));
 }
 
-std::vector<MeasuredStep> measured_steps(std::span<const Recording> recordings) {
-  std::vector<MeasuredStep> out(common_steps(recordings));
+std::vector<StepSeconds> measured_steps(std::span<const Recording> recordings) {
+  std::vector<StepSeconds> out(common_steps(recordings));
   const auto ranks = static_cast<double>(recordings.size());
   for (std::size_t step = 0; step < out.size(); ++step) {
     for (const Recording& recording : recordings) {
@@ -92,10 +88,10 @@ void check_stages(const IterationResult& result, std::span<const Recording> reco
 }
 
 // Checks that the scenario describes the run: a factor corrects errors of models, not a scenario of another run.
-void check_described(const std::vector<MeasuredStep>& steps, const PredictedTimes& predicted, const Scenario& scenario,
+void check_described(const std::vector<StepSeconds>& steps, const StepSeconds& predicted, const Scenario& scenario,
                      const std::string& file) {
   double measured_s = 0;
-  for (const MeasuredStep& step : steps) measured_s += step.gpu_s / static_cast<double>(steps.size());
+  for (const StepSeconds& step : steps) measured_s += step.gpu_s / static_cast<double>(steps.size());
   const double times = measured_s / predicted.gpu_s;
   if (times <= kMostTimesAsLong && times >= 1 / kMostTimesAsLong) return;
   fail_input({file, 0, 0},
@@ -112,29 +108,23 @@ class StepFit {
     sensitivity_ = time_sensitivities(job_, predicted_.step_s);
   }
 
-  const PredictedTimes& predicted() const { return predicted_; }
+  const StepSeconds& predicted() const { return predicted_; }
 
-  PredictedTimes predicted_with(const FactorEstimate& estimate) const {
-    const IterationResult result = simulate(with_time_factors(job_, factors_of_fit(estimate))).result;
+  StepSeconds predicted_with(const FactorEstimate& estimate) const {
+    const IterationResult result = simulate(with_time_factors(job_, time_factors_of(estimate))).result;
     return {kernels_of(result.activity_s), result.iteration_time_s};
-  }
-
-  static TimeFactors factors_of_fit(const FactorEstimate& estimate) {
-    TimeFactors out;
-    for (std::size_t i = 0; i < kTimeFactors; ++i) out.*kTimeFactorKeys[i].value = std::exp(estimate.log_factors[i]);
-    return out;
   }
 
   // Estimates the factors. Sensitivities hold only near the point at which they were taken: a simulation with the
   // estimate shifts the ratios to explain (Gauss-Newton method with constant slopes).
-  FactorEstimate estimate(const std::vector<MeasuredStep>& steps) const {
+  FactorEstimate estimate(const std::vector<StepSeconds>& steps) const {
     constexpr int kFactorRounds = 3;
     const FactorVector of_kernels{1, 0, 0};
     double shift = 0;  // shift of the logarithm of the iteration time beyond the slopes
     FactorEstimate out;
     for (int round = 0; round < kFactorRounds; ++round) {
       std::vector<FactorSample> samples;
-      for (const MeasuredStep& step : steps) {
+      for (const StepSeconds& step : steps) {
         samples.push_back({of_kernels, std::log(step.gpu_s / predicted_.gpu_s)});
         samples.push_back({sensitivity_, std::log(step.step_s / predicted_.step_s) - shift});
       }
@@ -147,19 +137,18 @@ class StepFit {
  private:
   const Job& job_;
   const FactorSpread& spread_;
-  PredictedTimes predicted_;
+  StepSeconds predicted_;
   FactorVector sensitivity_{};
 };
 
-RecordedPart part_of(const std::string& name, const std::vector<MeasuredStep>& steps, double MeasuredStep::*measured,
-                     double PredictedTimes::*time, const PredictedTimes& before, const PredictedTimes& by_fitted,
-                     const PredictedTimes& after) {
+RecordedPart part_of(const std::string& name, const std::vector<StepSeconds>& steps, double StepSeconds::*time,
+                     const StepSeconds& before, const StepSeconds& by_fitted, const StepSeconds& after) {
   RecordedPart out{name, 0, before.*time, after.*time, 0, 0, 0};
-  double shortest = steps.front().*measured;
+  double shortest = steps.front().*time;
   double longest = shortest;
   std::size_t judged = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double step_s = steps[i].*measured;
+    const double step_s = steps[i].*time;
     out.measured_s += step_s / static_cast<double>(steps.size());
     shortest = std::min(shortest, step_s);
     longest = std::max(longest, step_s);
@@ -234,30 +223,29 @@ RecordedFit fit_recorded_run(const Scenario& scenario, std::span<const Recording
                "fewer than two steps are recorded, and some are to be judged by others",
                "record two or more with ProfilerStep, or NVTX ranges 'iteration N'");
   }
-  const std::vector<MeasuredStep> steps = measured_steps(recordings);
+  const std::vector<StepSeconds> steps = measured_steps(recordings);
   check_stages(simulate(scenario.job).result, recordings);
-  std::vector<MeasuredStep> fitted;
+  std::vector<StepSeconds> fitted;
   for (std::size_t i = 0; i < steps.size(); i += 2) fitted.push_back(steps[i]);
 
   const StepFit fit(scenario.job, spread);
   check_described(steps, fit.predicted(), scenario, recordings.front().file);
-  const PredictedTimes by_fitted = fit.predicted_with(fit.estimate(fitted));
+  const StepSeconds by_fitted = fit.predicted_with(fit.estimate(fitted));
   const FactorEstimate estimate = fit.estimate(steps);
-  const PredictedTimes after = fit.predicted_with(estimate);
+  const StepSeconds after = fit.predicted_with(estimate);
   RecordedFit out;
   out.like = node_type_of(scenario);
   out.title = node.title;
   out.fitted = fitted.size();
   out.judged = steps.size() - fitted.size();
-  out.correction.factors = StepFit::factors_of_fit(estimate);
+  out.correction.factors = time_factors_of(estimate);
   out.correction.covariance = estimate.covariance;
   out.correction.run_deviation = std::max(estimate.run_deviation, spread.run);
   out.correction.framework = framework;
   out.correction.source = fmt::format("{} steps of {}", steps.size(), files_of(recordings));
-  out.parts.push_back(part_of("kernels without communication", steps, &MeasuredStep::gpu_s, &PredictedTimes::gpu_s,
-                              fit.predicted(), by_fitted, after));
   out.parts.push_back(
-      part_of("step", steps, &MeasuredStep::step_s, &PredictedTimes::step_s, fit.predicted(), by_fitted, after));
+      part_of("kernels without communication", steps, &StepSeconds::gpu_s, fit.predicted(), by_fitted, after));
+  out.parts.push_back(part_of("step", steps, &StepSeconds::step_s, fit.predicted(), by_fitted, after));
   const bool described = std::any_of(recordings.begin(), recordings.end(), [](const Recording& recording) {
     return summarize(recording).communications > 0;
   });

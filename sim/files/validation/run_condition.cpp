@@ -1,5 +1,6 @@
 #include "validation/run_condition.hpp"
 
+#include "base/text.hpp"
 #include "formula/evaluate.hpp"
 #include "validation/value_template.hpp"
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 
 namespace mirfak {
@@ -25,9 +24,7 @@ constexpr std::array<std::string_view, 2> kComputed = {"data", "replicas"};
 
 std::vector<std::string> words_of(const Node& node) {
   if (node.is_scalar()) return {node.as_string()};
-  std::vector<std::string> out;
-  for (const Node& item : node.as_items()) out.push_back(item.as_string());
-  return out;
+  return node.as_words();
 }
 
 std::vector<WordPattern> patterns_of(const Node& node) {

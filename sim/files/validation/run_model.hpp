@@ -2,7 +2,6 @@
 
 #include "base/document.hpp"
 #include "base/made_once.hpp"
-#include "base/name_words.hpp"
 #include "model/model_spec.hpp"
 #include "validation/run_reading.hpp"
 

@@ -9,8 +9,8 @@
 
 namespace mirfak {
 
-// The value of a few measured runs of a machine under a framework for its other runs: means over the tables that have
-// enough runs, each judged by the spread of machines and frameworks in the other tables.
+// How much a few measured runs help to predict further runs of the same machine under the same framework: means over
+// the tables that have enough runs, each judged by the spread of machines and frameworks in the other tables.
 struct OwnRunsScore {
   int own = 0;              // number of known runs
   int tables = 0;           // tables that could be judged
@@ -21,7 +21,7 @@ struct OwnRunsScore {
   double mean_width = 0;
 };
 
-// The spread of machines and frameworks around their profiles, and its honesty.
+// The spread of machines and frameworks around their profiles, and how well it predicts tables left out of its fit.
 struct SpreadOfTables {
   FactorSpread spread;
   OwnRunsScore left_out;

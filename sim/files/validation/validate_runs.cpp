@@ -62,7 +62,7 @@ std::string shipped_name(const Framework& framework, const std::vector<std::stri
   return like == framework.likes.end() ? std::string() : *like;
 }
 
-// Returns the powers and energies that a row states, beside their predictions.
+// Returns the powers and energies that a row states, each with its prediction.
 DrawnPairs drawn_by(const MeasuredRun& run, const Simulation& simulation) {
   const IterationResult& result = simulation.result;
   const double seconds = result.iteration_time_s;

@@ -1,5 +1,7 @@
 #include "validation/word_pattern.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <cctype>
 
@@ -27,13 +29,6 @@ std::size_t end_of_number(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 WordPattern WordPattern::parse(const Node& node) {
   WordPattern pattern;

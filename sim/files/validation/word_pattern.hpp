@@ -18,7 +18,7 @@ using Captures = std::vector<std::pair<std::string, std::string>>;
 // empty, and `*` for any text at all.
 class WordPattern {
  public:
-  // Error(input) at the character that is wrong: an open brace, a name that is none, a name used twice.
+  // Error(input) at the wrong character: a brace that is not closed, a malformed name, a name used twice.
   static WordPattern parse(const Node& node);
 
   // Matches the whole of `word`; if there are several ways, each name takes as much as it can, the first before the
@@ -42,7 +42,5 @@ class WordPattern {
   Location where_;
   std::vector<Part> parts_;
 };
-
-std::string lower_case(std::string_view text);
 
 }  // namespace mirfak

@@ -2,6 +2,12 @@
 
 namespace mirfak {
 
+double seconds_between(const ActivitySeconds& seconds, Activity first, Activity last) {
+  double sum = 0;
+  for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i) sum += seconds[i];
+  return sum;
+}
+
 std::string_view name_of(Activity activity) {
   constexpr std::array<std::string_view, kActivities> names = {"GEMM",
                                                                "attention",

@@ -1,6 +1,5 @@
 #include "cost/composite_kernels.hpp"
 
-#include "cost/power_limit.hpp"
 #include "cost/scan_model.hpp"
 #include "sharding/row_chunks.hpp"
 
@@ -124,7 +123,7 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
 
 namespace {
 
-// Bytes that kernels beside the products move to add the chunks' gradients of a weight.
+// Bytes that kernels other than the products move to add the chunks' gradients of a weight.
 double added_bytes(const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);
   if (op.kind != OperatorKind::einsum || op.phase != Phase::weight_gradient) return 0;

@@ -44,7 +44,7 @@ struct GemmTime {
 //   t         overhead + (tiling^p + memory^p)^(1/p) / c, c the clock share
 //
 // The model takes the fastest tiling, after a handicap by `preference` for smaller and split tiles: libraries choose
-// tiles by rules. The tables behind the constants are of row-major by transposed operands; other layouts are assumed to
+// tiles by rules. The constants are fitted to products of row-major by transposed operands; other layouts are taken to
 // cost the same, and so are batches, whose tiles share the waves.
 class GemmModel {
  public:

@@ -20,7 +20,7 @@ class MeasuredSoftware {
   }
 
   // Returns the number of sources for a framework. A framework that is not listed is a user's own: it counts as the
-  // nearest listed one that it inherits from. `likes`: those that it inherits from, the nearest first.
+  // first listed framework of `likes`, the frameworks that it inherits from, the nearest first.
   int sources(std::string_view framework, std::span<const std::string> likes, std::string_view architecture) const;
 
   bool empty() const { return frameworks_.empty(); }

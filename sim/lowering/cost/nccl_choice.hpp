@@ -50,10 +50,10 @@ struct NcclChoice {
 // algorithms is taken to carry.
 double channel_bytes_per_s(const NcclGroup& group);
 
-// Returns the algorithm and protocol that NCCL takes for a collective of `bytes` (see ReshardStep): the ones that
-// NCCL's own model of their time prefers (NVIDIA/nccl v2.28.9 and v2.29.2, src/graph/tuning.cc, ncclTopoTuneModel), on
-// the rings and trees that its search finds in such hardware (src/graph/search.cc). NCCL's model is not accurate, so
-// its choice is not always the fastest one; but it is the choice that is made. Needs ranks >= 2. For all_to_all, which
+// Returns the algorithm and protocol that NCCL takes for a collective of `bytes` (see ReshardStep): those with the
+// least time by NCCL's own model (NVIDIA/nccl v2.28.9 and v2.29.2, src/graph/tuning.cc, ncclTopoTuneModel), on the
+// rings and trees that NCCL's search finds in such hardware (src/graph/search.cc). NCCL's model is not accurate, so
+// NCCL does not always choose the fastest; the prediction follows its choice. Needs ranks >= 2. For all_to_all, which
 // NCCL composes of sends, returns a ring in Simple.
 NcclChoice nccl_choice(CollectiveKind kind, double bytes, const NcclGroup& group);
 

@@ -270,7 +270,7 @@ class Walk {
     return held * bytes(logits) / tensor(logits).bytes_per_element;
   }
 
-  // Bytes held beside the gradients that chunks of a loss add up, while backward goes through the chunks.
+  // Bytes held while backward goes through the chunks of a loss, in addition to the gradients that chunks add up.
   double chunk_sums() const {
     double elements = 0;
     for (const BlockStep* step : steps_) {

@@ -1,12 +1,11 @@
 #include "program/blocks_of_job.hpp"
 
-#include "program/block_hardware.hpp"
-
 #include "cost/composite_kernels.hpp"
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "graph/dequantization.hpp"
 #include "model/blocks.hpp"
+#include "program/block_hardware.hpp"
 #include "program/body_cache.hpp"
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
@@ -234,7 +233,7 @@ class BodyWriter {
   Body take() { return std::move(body_); }
 
  private:
-  // True if exchanges run beside passes of other microbatches that are not merged with these step by step.
+  // True if exchanges run during passes of other microbatches without being merged with them step by step.
   bool overlaps_exchanges() const { return job_.strategy.overlap_expert && !schedule_of(job_.strategy.schedule).pairs; }
 
   // Slows down a kernel that overlaps with a collective that holds multiprocessors.
@@ -454,8 +453,8 @@ class BlockSharder {
     pack(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
-    const FrozenWeights base = frozen_weights(job_.training.adapters.base);
-    if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), {base.bytes, base.kernels});
+    const NarrowWeights base = frozen_weights(job_.training.adapters.base);
+    if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), base);
     if (const double rows = expert_load(job_) * expert_rows(job_); rows != 1) scale_expert_rows(graph, rows);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
@@ -649,8 +648,8 @@ Body backward_body(const Job& job, const PartitionedBlock& block, const StageCos
   return writer.take();
 }
 
-// Folds a block inside of a row, with a time that no row of such blocks falls below: at the end of a row, what is
-// handed on may hide beside the last collective.
+// Folds a block inside of a row, with a time that no row of such blocks falls below: at the end of a row, the late
+// steps that are handed on may run during the last collective.
 FoldedBody fold_in_row(const RowBodies& row) {
   FoldedBody out = row.placed({true, true}).folded;
   const auto device = [&](bool takes, bool hands) { return row.placed({takes, hands}).folded.device; };

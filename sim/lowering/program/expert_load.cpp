@@ -1,8 +1,8 @@
 #include "program/expert_load.hpp"
 
+#include "base/averages.hpp"
+
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -20,10 +20,6 @@ std::vector<double> measured_loads(const Job& job) {
     for (double& load : loads) load = job.training.pad_to_capacity ? capacity : std::min(load, capacity);
   }
   return loads;
-}
-
-double mean(const std::vector<double>& loads) {
-  return std::accumulate(loads.begin(), loads.end(), 0.0) / static_cast<double>(loads.size());
 }
 
 }  // namespace

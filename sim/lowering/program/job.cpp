@@ -7,21 +7,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <tuple>
 
 namespace mirfak {
-
-namespace {
-
-Precision precision_named(const std::string& name) {
-  const std::vector<std::string>& names = precision_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) fail_internal("no precision is called '" + name + "'");
-  return static_cast<Precision>(found - names.begin());
-}
-
-}  // namespace
 
 const PrecisionRecipe& Job::recipe() const {
   const PrecisionRecipe* found = find_precision_recipe(training.precision);

@@ -5,9 +5,7 @@
 namespace mirfak {
 
 JobLayer job_layer(const Job& job, std::int64_t layer) {
-  const PrecisionRecipe& recipe = job.recipe();
-  const bool kept = layer < recipe.layers_kept_first || layer >= job.model.layers - recipe.layers_kept_last;
-  return {kind_of_layer(job.model, layer), recipe.narrow() && !kept};
+  return {kind_of_layer(job.model, layer), job.recipe().narrow()};
 }
 
 std::vector<JobLayer> job_layers(const Job& job) {

@@ -1,6 +1,5 @@
 #include "program/kernel_work.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace mirfak {

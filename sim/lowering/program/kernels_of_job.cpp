@@ -27,7 +27,7 @@ BlockKernels block_kernels(const Job& job) {
   kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
   kernels.norm_input_cast = framework.kernels.norm_input_cast;
   const bool narrow = bytes_per_element(job.precision()) < 4;
-  const bool adapted = job.training.adapters.rank > 0;  // the frozen model is in 16 bits, as memory has it
+  const bool adapted = job.training.adapters.rank > 0;  // the frozen model is in 16 bits, as it is kept in memory
   kernels.casts_weights = framework.kernels.casts_weights && narrow && !adapted;
   kernels.wide_adapters = framework.adapters.wide && narrow && !data_parallel_plan(job).gathers_in_passes();
   kernels.scales_adapters = framework.adapters.scales;

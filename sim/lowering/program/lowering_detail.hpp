@@ -18,7 +18,7 @@ bool is_perturbed(const Job& job, const LoweringOptions& options);
 // True if collectives of a stage's replicas use its ports while its passes run.
 bool replicas_use_ports(const DataParallelPlan& data_parallel, const StagePlan& plan);
 
-// Returns the options with what the job needs: explicit ranks, passes that share the network, steps where it must be.
+// Returns the options with the detail that the job needs: explicit ranks, shared links, passes divided into steps.
 LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options);
 
 // Options with whole teams, if teams can stand for others; else unfolded.

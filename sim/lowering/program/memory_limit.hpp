@@ -29,8 +29,8 @@ struct MemoryLimit {
   double of_host(double capacity) const { return usable_bytes(capacity, headroom); }
 };
 
-// Returns the limit under which a job fits with this probability, from 0 to below 1, as the widths have it (see
-// fit_probability()). Below 0.5, or with widths that are not known, the limit is the memory itself. No headroom.
+// Returns the limit under which a job fits with this probability, from 0 to below 1, if memory varies by these widths
+// (see fit_probability()). Below 0.5, or with unknown widths, the limit is the whole memory. It keeps no headroom.
 MemoryLimit limit_of_probability(const DeviceMemoryWidths& widths, double probability);
 
 // Returns the probability that a device has the bytes that it is predicted to need, `needed`, of which `platform` are

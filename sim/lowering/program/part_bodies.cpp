@@ -4,8 +4,8 @@
 //   K | attention A | attention B | MLP A       | MLP B       | attention A ...
 //   C |             | A           | B           | A           | B           ...
 //
-// The last all-reduce of B runs beside the next layer's attention of A: at the end of a layer, B's late steps are
-// handed on. The first layer of a row takes none, and the last layer runs its own, which nothing hides.
+// The last all-reduce of B runs during the next layer's attention of A: at the end of a layer, B's late steps are
+// handed on. The first layer of a row is handed none, and the last layer runs its own late steps, which nothing hides.
 
 #include "program/part_bodies.hpp"
 

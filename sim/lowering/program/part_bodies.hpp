@@ -7,9 +7,9 @@
 
 namespace mirfak {
 
-// Place of a block in a row of blocks of a pass, where the two parts of a microbatch run at once. The late part is
-// behind the early part by its last collective and what follows this collective (the late steps), which would have no
-// work beside it at the end of a block. They run in the next block of the row, beside the early part's first kernels.
+// Place of a block in a row of blocks of a pass whose two parts of a microbatch run at the same time. The late part
+// ends a block with its last collective and the steps after it (the late steps), while the early part has nothing left
+// to compute. So the late steps run in the next block of the row, during the early part's first kernels.
 struct RowPlace {
   bool takes = false;  // runs the late steps of the block before
   bool hands = false;  // leaves its late steps to the next block

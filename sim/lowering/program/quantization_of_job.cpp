@@ -3,10 +3,11 @@
 //
 //   delayed    x -> rows, columns                        a normalization writes the rows itself
 //   current    x -> largest;  x -> rows, columns
+//   rows       x -> largest;  x -> rows;  x -> columns   torchao: as Inductor divides the work
 //   block      x -> rows, columns
 //   micro      x -> rows, columns
 //   nested     x -> largest;  x -> rows;  x -> columns   NVFP4: the columns after a Hadamard transform, so by another
-//                                                        kernel; torchao's scales of rows: as Inductor divides the work
+//                                                        kernel
 //
 // Ada and Hopper multiply 8-bit operands in one layout only (cuBLAS: transposed times not transposed), so delayed and
 // current scaling need transposed copies there; from Blackwell on, one copy suffices. Scales of blocks lie along the
@@ -30,11 +31,12 @@ std::optional<Quantization> quantization_of(const Job& job) {
   Quantization out;
   out.element_bytes = element + recipe.scale_bytes;
   out.parameter_bytes = element + recipe.parameter_scale_bytes;
-  out.finds_largest = recipe.scaling == Scaling::current || recipe.scaling == Scaling::nested;
+  const bool casts_apart = recipe.scaling == Scaling::rows || recipe.scaling == Scaling::nested;
+  out.finds_largest = recipe.scaling == Scaling::current || casts_apart;
   out.fused_normalization = recipe.scaling == Scaling::delayed;
   out.second_copies = !whole || BlockHardware(job).one_layout;
   out.transposable = whole;
-  out.two_kernels = recipe.scaling == Scaling::nested;
+  out.two_kernels = casts_apart;
   out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
   out.narrow_parameters = job.training.fp8_parameters;
   out.caches_parameters = !data_parallel_plan(job).gathers_in_passes();
@@ -46,15 +48,14 @@ KernelPrecision kernel_precision(const Job& job) {
 }
 
 std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job) {
-  const Scaling scaling = job.recipe().scaling;
-  // Tensor cores that multiply 4-bit operands apply scales of small groups, to operands in 8 bits too.
-  const bool scales = scaling != Scaling::micro || gpu.peak_flops.contains(Precision::fp4);
+  const PrecisionRecipe& recipe = job.recipe();
+  const bool scales = !recipe.scaled_in_groups() || gpu.scaled_formats.contains(recipe.name);
   if (!scales || !gpu.peak_flops.contains(job.precision()) || !gpu.peak_flops.contains(job.product_precision())) {
     return FormatObstacle{"training.precision", gpu.title + " cannot compute in " + job.training.precision};
   }
   if (!job.training.fp8_attention) return std::nullopt;
   const std::string key = "training.fp8_attention";
-  if (scaling == Scaling::none || scaling == Scaling::block) {
+  if (!recipe.narrow() || recipe.scaling == Scaling::block) {
     return FormatObstacle{key, "attention computes in 8 bits beside linear layers in fp8, mxfp8 or nvfp4, not beside " +
                                    job.training.precision};
   }

@@ -22,9 +22,9 @@ struct FormatObstacle {
   std::string message;  // "NVIDIA H100 cannot compute in mxfp8"
 };
 
-// Returns the format in which the GPU cannot compute; none: it can train the job. Microscaling needs tensor cores that
-// apply its scales (Blackwell), attention in 8 bits figures of such kernels, and linear layers in a narrow format whose
-// scales attention can take over.
+// Returns the format in which the GPU cannot compute; none: it can train the job. Scales of small groups need tensor
+// cores that apply them (GpuSpec::scaled_formats), attention in 8 bits figures of such kernels, and linear layers in a
+// narrow format whose scales attention can take over.
 std::optional<FormatObstacle> format_obstacle(const GpuSpec& gpu, const Job& job);
 
 }  // namespace mirfak

@@ -5,18 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <map>
-#include <optional>
-
 namespace mirfak {
 
 namespace {
-
-std::string axes_text(const DeviceMesh& mesh, MeshAxisSet axes) {
-  std::string out;
-  for (const MeshAxis axis : axes) out += (out.empty() ? "" : ",") + std::string(mesh.name_of(axis));
-  return out;
-}
 
 // Returns the labels that a kernel divides: "ffn@tensor batch@data".
 std::string divided_labels(const ShardedBlock& block, const BlockStep& step, const DeviceMesh& mesh) {
@@ -24,7 +15,7 @@ std::string divided_labels(const ShardedBlock& block, const BlockStep& step, con
   for (std::size_t i = 0; i < step.labels.size(); ++i) {
     if (step.labels[i].empty()) continue;
     out +=
-        fmt::format("{}{}@{}", out.empty() ? "" : " ", block.block.graph.axes[i].name, axes_text(mesh, step.labels[i]));
+        fmt::format("{}{}@{}", out.empty() ? "" : " ", block.block.graph.axes[i].name, mesh.names_of(step.labels[i]));
   }
   return out;
 }
@@ -56,7 +47,7 @@ class PhaseWriter {
       return fmt::format(
           "    \"{}{}\" [shape=ellipse, style=filled, class=\"collective\", fillcolor=\"#f4c98b\", label=\"{} over "
           "{}\\n{}, {}\"];\n",
-          prefix_, place, name_of(step.collective), dot_escaped(axes_text(mesh_, step.over)),
+          prefix_, place, name_of(step.collective), dot_escaped(mesh_.names_of(step.over)),
           dot_escaped(graph.tensor(step.tensor).name), format_bytes(step.bytes));
     }
     return fmt::format("    \"{}{}\" [label=\"{}\\n{}\"];\n", prefix_, place, dot_escaped(graph.op(step.op).name),

@@ -30,12 +30,6 @@ std::string_view shown_kind(CollectiveKind kind) {
   return kind == CollectiveKind::shift ? "collective-permute" : name_of(kind);
 }
 
-std::string mesh_text(const DeviceMesh& mesh, MeshAxisSet axes) {
-  std::string out;
-  for (const MeshAxis axis : axes) out += (out.empty() ? "" : ",") + std::string(mesh.name_of(axis));
-  return out;
-}
-
 std::vector<std::int64_t> local_shape(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding,
                                       const DeviceMesh& mesh) {
   std::vector<std::int64_t> out;
@@ -105,7 +99,7 @@ std::string collectives_text(const ShardedBlock& block, const DeviceMesh& mesh) 
     for (const BlockStep& step : *steps) {
       if (step.kind != BlockStep::Kind::collective) continue;
       any = true;
-      table.add({phase, std::string(shown_kind(step.collective)), mesh_text(mesh, step.over),
+      table.add({phase, std::string(shown_kind(step.collective)), mesh.names_of(step.over),
                  block.block.graph.tensor(step.tensor).name, format_bytes(step.bytes)});
     }
   }

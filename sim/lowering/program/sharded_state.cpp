@@ -93,7 +93,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
 
 namespace {
 
-// Bytes of the copies of one bucket that replicas reduce behind all passes.
+// Bytes of the copies of one bucket that replicas reduce after all passes.
 double reduced_copies(const Job& job, const StageContents& stage) {
   const Framework& framework = job.framework;
   const bool reduced = job.strategy.data > 1 && !job.strategy.overlap_grad_reduce;

@@ -19,8 +19,8 @@ double held_gradients(const Job& job, const HeldParameters& held);
 
 // Bytes that exist only during the optimizer step: if gradients are kept in less than fp32, an fp32 copy of those that
 // the rank updates. Megatron-LM: megatron/optimizer/optimizer.py, `main_param.grad = model_param.main_grad.float()`,
-// freed by zero_grad. Optimizers whose masters are the parameters themselves have no such copy. Or, if they are more,
-// the copies of gradients that replicas reduce behind all passes (`memory.reduced_copy_bytes`).
+// freed by zero_grad. Optimizers whose masters are the parameters themselves have no such copy. If the copies of
+// gradients that replicas reduce after all passes (`memory.reduced_copy_bytes`) have more bytes, theirs count.
 double step_workspace(const Job& job, const StageContents& stage);
 
 }  // namespace mirfak

@@ -230,7 +230,7 @@ const StageWork::PairWork& StageWork::pair(const Pass& forward, const Pass& back
   return pairs_.at({forward.chunk, backward.chunk, backward.kind});
 }
 
-// Steps of a backward pass that run beside no forward pass. Megatron-LM recomputes a chunk before its backward pass,
+// Steps of a backward pass during which no forward pass runs. Megatron-LM recomputes a chunk before its backward pass,
 // with its exchanges in the open (model_chunk_schedule_plan.py, recompute_model_chunk_schedule_plan); DualPipe's
 // overlap is of whole passes.
 std::size_t StageWork::recomputed_alone(const PartitionedBlock& block, Pass::Kind kind) const {

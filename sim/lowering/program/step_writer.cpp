@@ -6,7 +6,6 @@
 #include "strategy/rules.hpp"
 
 #include <array>
-#include <utility>
 
 namespace mirfak {
 

@@ -4,8 +4,8 @@
 
 namespace mirfak {
 
-// Returns the FLOPs of a block by which three times its forward pass exceeds what the model needs: gradients that are
-// never computed, and rows of experts that no token chose.
+// Returns the FLOPs of a block that three times its forward pass counts although the model does not need them: those
+// of gradients that nobody computes, and of rows of experts that no token chose.
 double uncounted_flop(const Job& job, const PartitionedBlock& block, const StageCosts& costs);
 
 }  // namespace mirfak

@@ -30,18 +30,13 @@ namespace {
 
 using OperandPointers = std::vector<const Operand*>;
 
-bool holds_parameter(const OperatorGraph& graph, TensorId id) {
-  const TensorRole role = graph.tensor(id).role;
-  return role == TensorRole::parameter || role == TensorRole::parameter_gradient || role == TensorRole::parameter_copy;
-}
-
 // Returns the operands in the order in which they decide: parameters come first, because they do not move; results come
 // last, because they can still be placed elsewhere.
 OperandPointers in_order(const OperatorGraph& graph, const Operator& op) {
   OperandPointers out;
   const auto add = [&](const std::vector<Operand>& operands, bool parameters) {
     for (const Operand& operand : operands) {
-      if (holds_parameter(graph, operand.tensor) == parameters) out.push_back(&operand);
+      if (is_parameter(graph, operand.tensor) == parameters) out.push_back(&operand);
     }
   };
   const Operator& guide = op.divided_as >= 0 ? graph.op(op.divided_as) : op;
@@ -166,7 +161,7 @@ class Completer {
 
   bool tells_of_activations(const Operator& op) const {
     const auto tells = [this](const Operand& operand) {
-      return is_reached(operand) && !holds_parameter(graph_, operand.tensor);
+      return is_reached(operand) && !is_parameter(graph_, operand.tensor);
     };
     return std::any_of(op.inputs.begin(), op.inputs.end(), tells) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), tells);
@@ -180,12 +175,12 @@ class Completer {
     AxisSet told;
     for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
       for (const Operand& operand : *operands) {
-        if (holds_parameter(graph_, operand.tensor) || !is_reached(operand)) continue;
+        if (is_parameter(graph_, operand.tensor) || !is_reached(operand)) continue;
         for (const Axis label : operand.labels) told.insert(label);
       }
     }
     return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
-      if (holds_parameter(graph_, input.tensor) || is_reached(input)) return false;
+      if (is_parameter(graph_, input.tensor) || is_reached(input)) return false;
       return !AxisSet(input.labels).without(told).empty();
     });
   }

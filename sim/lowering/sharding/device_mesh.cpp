@@ -21,4 +21,10 @@ std::int64_t DeviceMesh::size(MeshAxisSet axes) const {
   return product;
 }
 
+std::string DeviceMesh::names_of(MeshAxisSet axes) const {
+  std::string out;
+  for (const MeshAxis axis : axes) out += (out.empty() ? "" : ",") + std::string(name_of(axis));
+  return out;
+}
+
 }  // namespace mirfak

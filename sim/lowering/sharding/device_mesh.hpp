@@ -96,6 +96,7 @@ class DeviceMesh {
   MeshAxisSet axes() const;
   std::optional<MeshAxis> find(std::string_view name) const;
   std::string_view name_of(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)].name; }
+  std::string names_of(MeshAxisSet axes) const;  // "data,tensor"
   int size(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)].size; }
   std::int64_t size(MeshAxisSet axes) const;
   std::int64_t devices() const { return size(axes()); }

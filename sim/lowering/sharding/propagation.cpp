@@ -24,11 +24,6 @@ bool is_pointwise(const Operator& op) {
 
 namespace {
 
-bool is_parameter(const OperatorGraph& graph, TensorId id) {
-  const TensorRole role = graph.tensor(id).role;
-  return role == TensorRole::parameter || role == TensorRole::parameter_gradient || role == TensorRole::parameter_copy;
-}
-
 // Claims mesh axes for labels, first come first served.
 class LabelClaims {
  public:
@@ -222,6 +217,11 @@ std::vector<std::optional<Sharding>> annotated_shardings(const OperatorGraph& gr
   annotate_rows(graph, rules, known);
   annotate_logits(graph, rules, known);
   return known;
+}
+
+bool is_parameter(const OperatorGraph& graph, TensorId id) {
+  const TensorRole role = graph.tensor(id).role;
+  return role == TensorRole::parameter || role == TensorRole::parameter_gradient || role == TensorRole::parameter_copy;
 }
 
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,

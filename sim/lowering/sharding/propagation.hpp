@@ -16,6 +16,9 @@ namespace mirfak {
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
                             std::span<const std::optional<Sharding>> shardings);
 
+// True for parameters, their gradients and copies.
+bool is_parameter(const OperatorGraph& graph, TensorId id);
+
 // True for operators that impose no sharding: their inputs lie as their outputs.
 bool is_pointwise(const Operator& op);
 

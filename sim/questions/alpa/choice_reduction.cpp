@@ -1,7 +1,6 @@
 #include "alpa/choice_reduction.hpp"
 
 #include "alpa/basics.hpp"
-#include "base/error.hpp"
 
 #include <algorithm>
 #include <cmath>

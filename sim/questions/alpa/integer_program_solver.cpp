@@ -74,15 +74,13 @@ std::vector<double> first_solution(const OsiClpSolverInterface& solved, int limi
   return {};
 }
 
-// Returns nothing if the solver gave up.
-std::optional<Solution> solved(const IntegerProgram::Rows& program, double time_limit_s, double cutoff) {
-  OsiClpSolverInterface relaxation;
-  relaxation.setSolveOptions(without_signals());
-  relaxation.messageHandler()->setLogLevel(0);
-  relaxation.getModelPtr()->setLogLevel(0);
+// Puts a program into a solver of linear programs, which is silent and leaves signals alone.
+void load(const IntegerProgram::Rows& program, double time_limit_s, OsiClpSolverInterface& solver) {
+  solver.setSolveOptions(without_signals());
+  solver.messageHandler()->setLogLevel(0);
+  solver.getModelPtr()->setLogLevel(0);
   CoinPackedMatrix matrix(false, 0, 0);
-  const int variables = static_cast<int>(program.costs.size());
-  matrix.setDimensions(0, variables);
+  matrix.setDimensions(0, static_cast<int>(program.costs.size()));
   std::vector<double> low;
   std::vector<double> high;
   for (const IntegerProgram::Row& row : program.rows) {
@@ -97,20 +95,17 @@ std::optional<Solution> solved(const IntegerProgram::Rows& program, double time_
   for (std::size_t i = 0; i < program.costs.size(); ++i) {
     if (program.binary[i]) most[i] = 1;
   }
-  relaxation.loadProblem(matrix, least.data(), most.data(), program.costs.data(), low.data(), high.data());
+  solver.loadProblem(matrix, least.data(), most.data(), program.costs.data(), low.data(), high.data());
   for (std::size_t i = 0; i < program.costs.size(); ++i) {
-    if (program.binary[i]) relaxation.setInteger(static_cast<int>(i));
+    if (program.binary[i]) solver.setInteger(static_cast<int>(i));
   }
-  relaxation.getModelPtr()->setMaximumSeconds(time_limit_s);
-  relaxation.initialSolve();
-  if (relaxation.isProvenPrimalInfeasible()) return Solution{Status::infeasible, 0, {}, false};
-  if (!relaxation.isProvenOptimal()) return Solution{Status::cut_short, 0, {}, false};
-  if (relaxation.getObjValue() > cutoff) return Solution{Status::infeasible, 0, {}, false};
-  const auto taken = [&](const double* values) { return std::vector<double>(values, values + program.costs.size()); };
-  if (is_integral(relaxation.getColSolution(), program.binary)) {
-    return Solution{Status::optimal, relaxation.getObjValue(), taken(relaxation.getColSolution()), true};
-  }
+  solver.getModelPtr()->setMaximumSeconds(time_limit_s);
+}
 
+// Branches from a relaxation that was solved and is not integral. Returns nothing if the solver gave up.
+std::optional<Solution> branched(const OsiClpSolverInterface& relaxation, const IntegerProgram::Rows& program,
+                                 double time_limit_s, double cutoff) {
+  const int variables = static_cast<int>(program.costs.size());
   CbcModel model(relaxation);
   model.setLogLevel(0);
   model.messageHandler()->setLogLevel(0);
@@ -129,14 +124,25 @@ std::optional<Solution> solved(const IntegerProgram::Rows& program, double time_
   model.addCutGenerator(&probing, -1, "probing");
   model.addCutGenerator(&covers, 1, "covers");
   model.branchAndBound();
-  const bool found = model.bestSolution() != nullptr;
-  if (model.isProvenOptimal() && found) {
-    return Solution{Status::optimal, model.getObjValue(), taken(model.bestSolution()), false};
-  }
   if (model.isProvenInfeasible()) return Solution{Status::infeasible, 0, {}, false};
-  if (!model.isSecondsLimitReached()) return std::nullopt;
-  if (!found) return Solution{Status::cut_short, 0, {}, false};
-  return Solution{Status::cut_short, model.getObjValue(), taken(model.bestSolution()), false};
+  const bool optimal = model.isProvenOptimal() && model.bestSolution() != nullptr;
+  if (!optimal && !model.isSecondsLimitReached()) return std::nullopt;
+  const Status status = optimal ? Status::optimal : Status::cut_short;
+  if (model.bestSolution() == nullptr) return Solution{status, 0, {}, false};
+  return Solution{status, model.getObjValue(), {model.bestSolution(), model.bestSolution() + variables}, false};
+}
+
+// Returns nothing if the solver gave up.
+std::optional<Solution> solved(const IntegerProgram::Rows& program, double time_limit_s, double cutoff) {
+  OsiClpSolverInterface relaxation;
+  load(program, time_limit_s, relaxation);
+  relaxation.initialSolve();
+  if (relaxation.isProvenPrimalInfeasible()) return Solution{Status::infeasible, 0, {}, false};
+  if (!relaxation.isProvenOptimal()) return Solution{Status::cut_short, 0, {}, false};
+  if (relaxation.getObjValue() > cutoff) return Solution{Status::infeasible, 0, {}, false};
+  const double* const values = relaxation.getColSolution();
+  if (!is_integral(values, program.binary)) return branched(relaxation, program, time_limit_s, cutoff);
+  return Solution{Status::optimal, relaxation.getObjValue(), {values, values + program.costs.size()}, true};
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "alpa/model_plan.hpp"
 
 #include "alpa/basics.hpp"
-#include "alpa/planning_clock.hpp"
 #include "alpa/stage_profile.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/stopwatch.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "strategy/rules.hpp"
@@ -81,11 +81,11 @@ class ChoicePlanner {
   }
 
   Outcome run() {
-    const Clock::time_point begin = Clock::now();
+    const WallClock::time_point begin = WallClock::now();
     for (std::size_t i = 0; i < submeshes_.size(); ++i) add_sites(static_cast<int>(i));
     out_.effort.choices = 1;
     out_.effort.programs_s = seconds_since(begin);
-    const Clock::time_point behind = Clock::now();
+    const WallClock::time_point behind = WallClock::now();
     for (const StateOfStages& state : choice_.states) {
       if (may_be_of_a_pipeline(state) && !stop_()) plan_with(state);
     }

@@ -1,10 +1,9 @@
 #include "alpa/planner.hpp"
 
 #include "alpa/neighbours.hpp"
-#include "alpa/planning_clock.hpp"
 #include "alpa/stage_profile.hpp"
-#include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "base/stopwatch.hpp"
 #include "program/memory.hpp"
 #include "strategy/rules.hpp"
 
@@ -29,7 +28,7 @@ class Planner {
       : job_(job), spec_(spec), options_(options), progress_(progress), stop_(stop) {}
 
   PlannerOutcome run() {
-    const Clock::time_point begin = Clock::now();
+    const WallClock::time_point begin = WallClock::now();
     if (options_.levels == Levels::both) {
       run_level(Levels::both);
       run_level(Levels::intra_only);
@@ -55,13 +54,13 @@ class Planner {
 
   void run_level(Levels levels) {
     if (stops()) return;
-    Clock::time_point begin = Clock::now();
+    WallClock::time_point begin = WallClock::now();
     ModelPlans plans = plan_model(job_, spec_, levels, options_.threads, stop_);
     out_.effort += plans.effort;
     out_.complete = out_.complete && plans.complete;
     out_.planned += static_cast<std::int64_t>(plans.plans.size());
     out_.plan_s += seconds_since(begin);
-    begin = Clock::now();
+    begin = WallClock::now();
     std::erase_if(plans.plans, [&](const ModelPlan& plan) { return !may_run(job_, spec_, plan.strategy); });
     std::vector<ExecutedPlan> fit = executed(plans.plans);
     std::stable_sort(fit.begin(), fit.end(), faster);
@@ -158,7 +157,7 @@ class Planner {
   }
 
   std::optional<SimulatedStrategy> simulated(const Strategy& strategy, double& shortage) const {
-    const Clock::time_point begin = Clock::now();
+    const WallClock::time_point begin = WallClock::now();
     Job job = job_;
     job.strategy = strategy;
     const IterationResult result = mirfak::simulate(job).result;

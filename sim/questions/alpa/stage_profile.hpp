@@ -33,8 +33,8 @@ class StageClasses {
 // measures for each stage that its integer program has planned (arXiv 2201.12023, section 5.2, "profiling").
 class StageProfile {
  public:
-  // `job`: has the sizes of the shape, as if one stage were the whole job. `blocks`: include those of layers that are
-  // not recomputed, if there are such layers. `classes` must outlive this object.
+  // `job` has the sizes of the shape, as if one stage were the whole job. `blocks` include those of layers without
+  // recomputation, if there are such layers. `classes` must outlive this object.
   StageProfile(Job job, ShardedBlocks blocks, const StageClasses& classes);
 
   const Job& job() const { return job_; }

@@ -59,7 +59,7 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
   space.pipeline = sizes_if(has.pipeline, up_to(model.layers));
   space.virtual_pipeline = sizes_if(has.pipeline, up_to(std::min<std::int64_t>(kMaxChunks, model.layers)));
-  space.schedule = {kDefaultSchedule, schedule_named("interleaved-1f1b")};
+  space.schedule = {kDefaultSchedule, schedule_of_chunks(false)};
   space.micro_batch = divisors(training.global_batch, kMaxMicroBatch);
   space.sequence_parallel = {true, false};
   space.overlap_tensor = {false, true};
