@@ -14,7 +14,25 @@ constexpr std::size_t kMaxCorners = 1000;
 
 bool is_kernel(const BodyStep& step) { return step.stream == StreamKind::compute; }
 
-// Calls `visit` with each step of a pass, the index of its block, its index there, and its part.
+// Collectives of a block that hold multiprocessors and that no kernel has waited for yet.
+class OpenCollectives {
+ public:
+  void pass(const BodyStep& step, std::size_t i) {
+    if (is_kernel(step)) {
+      for (const int before : step.after) std::erase(open_, static_cast<std::size_t>(before));
+    } else if (step.held_share > 0) {
+      open_.push_back(i);
+    }
+  }
+  bool any() const { return !open_.empty(); }
+
+ private:
+  std::vector<std::size_t> open_;
+};
+
+// Calls `visit` with each step of a pass, the index of its block, its index there, and its part. Kernels beside a
+// collective, and the first that waits for it, are one part: what a kernel loses to the collective depends on how long
+// those before it take.
 template <class Visit>
 void each_step(const PassSteps& blocks, PartCut cut, const Visit& visit) {
   std::size_t part = 0;
@@ -22,11 +40,15 @@ void each_step(const PassSteps& blocks, PartCut cut, const Visit& visit) {
   bool behind_collective = false;
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     const std::vector<BodyStep>& steps = blocks[block]->steps;
+    OpenCollectives open;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const bool kernel = is_kernel(steps[i]);
+      const bool beside = open.any();
+      open.pass(steps[i], i);
       if (kernel && last_kernel != nullptr) {
-        const bool other = cut == PartCut::kernel_classes && last_kernel->activity != steps[i].activity;
-        if (behind_collective || other) ++part;
+        const bool other = last_kernel->activity != steps[i].activity;
+        const bool cut_here = cut == PartCut::kernel_classes && other && !beside;
+        if (behind_collective || cut_here) ++part;
       }
       if (kernel) last_kernel = &steps[i];
       behind_collective = !kernel;

@@ -37,6 +37,15 @@ Body in_order_of(const PairedBody& highest, const PairedBody& other) {
   return out;
 }
 
+// Returns a body in which no kernel is faster than at the highest clock. One clock for all lets kernels before a kernel
+// take longer, so that it loses less to a collective; with clocks of their own it must not have that from theirs.
+Body no_faster(Body body, const Body& highest) {
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    body.steps[i].device = std::max(body.steps[i].device, highest.steps[i].device);
+  }
+  return body;
+}
+
 // The clocks of a plan's parts, and their mean over the time of the kernels.
 struct PartClocks {
   std::vector<PassWay::Run> runs;
@@ -100,9 +109,20 @@ const Body& PassWays::block_of(const PassPlace& of, int index, std::size_t setti
   return known->second;
 }
 
-PassSteps PassWays::steps_of(const PassPlace& of, std::size_t setting) {
+const Body& PassWays::no_faster_block_of(const PassPlace& of, int index, std::size_t setting) {
+  const Body& highest = block_of(of, index, 0);
+  if (setting == 0) return highest;
+  const auto [known, is_new] = no_faster_.try_emplace({&highest, setting});
+  if (is_new) known->second = no_faster(block_of(of, index, setting), highest);
+  return known->second;
+}
+
+PassSteps PassWays::steps_of(const PassPlace& of, std::size_t setting, PartCut cut) {
   PassSteps out;
-  for (int i = 0; i < chunk(of).blocks(); ++i) out.push_back(&block_of(of, i, setting));
+  for (int i = 0; i < chunk(of).blocks(); ++i) {
+    const bool by_class = cut == PartCut::kernel_classes;
+    out.push_back(by_class ? &no_faster_block_of(of, i, setting) : &block_of(of, i, setting));
+  }
   return out;
 }
 
@@ -143,7 +163,8 @@ std::shared_ptr<PassWay> PassWays::way_of(const Plan& plan, std::vector<PassWay:
 std::vector<ClockChoice> PassWays::choices(const PassPlace& of, const Inside& inside, double ranks) {
   const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(of.stage)];
   std::vector<PassSteps> settings;
-  for (std::size_t setting = 0; setting < clocks.size(); ++setting) settings.push_back(steps_of(of, setting));
+  for (std::size_t setting = 0; setting < clocks.size(); ++setting)
+    settings.push_back(steps_of(of, setting, inside.cut));
   const PassParts parts = parts_of(settings, inside.cut);
   std::vector<Plan> plans;
   add_hull(parts, inside, false, plans);

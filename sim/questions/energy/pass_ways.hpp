@@ -52,8 +52,9 @@ class PassWays {
   std::shared_ptr<PassWay> way_of(const Plan& plan, std::vector<PassWay::Run> clocks) const;
   double memory_bytes_per_s(const PassPlace& of) const;
 
-  PassSteps steps_of(const PassPlace& of, std::size_t setting);
+  PassSteps steps_of(const PassPlace& of, std::size_t setting, PartCut cut);
   const Body& block_of(const PassPlace& of, int index, std::size_t setting);
+  const Body& no_faster_block_of(const PassPlace& of, int index, std::size_t setting);
   const StagePlan& plan(const PassPlace& of, std::size_t setting) const {
     return at_[setting][static_cast<std::size_t>(of.stage)];
   }
@@ -66,6 +67,7 @@ class PassWays {
   // Bodies with two parts of a microbatch at lower settings, in the order of the highest one.
   using BodyKey = std::pair<const Body*, std::size_t>;
   std::map<BodyKey, Body> ordered_;
+  std::map<BodyKey, Body> no_faster_;  // bodies at lower settings, as no_faster() has them
 };
 
 }  // namespace mirfak
