@@ -91,6 +91,7 @@ TEST_CASE("the range of a captured step holds what was measured, or is not told"
     // The host of the smallest steps works for more than half of them: one that is 2.67 times as slow would bound them.
     const bool bound = std::string(job).starts_with("llama-small-s1k");
     CHECK((result.range.high_s == 0) == bound);
+    CHECK(result.energy.known() == !bound);
     if (bound) {
       CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
         return note.starts_with("no range is told: the host of rank 0");
@@ -98,6 +99,9 @@ TEST_CASE("the range of a captured step holds what was measured, or is not told"
       continue;
     }
     ++told;
+    // Longer steps draw as much power, and powers err, too: the energy's range is the wider one.
+    CHECK(result.energy.high_j / result.energy_j > result.range.high_s / result.iteration_s);
+    CHECK(result.energy.low_j / result.energy_j < result.range.low_s / result.iteration_s);
     const double seconds = measured(job).seconds;
     if (result.range.low_s <= seconds && seconds <= result.range.high_s) ++inside;
     CHECK(result.range.high_s / result.iteration_s < 1.25);  // a range that holds everything says nothing

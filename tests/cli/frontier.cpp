@@ -112,9 +112,16 @@ TEST_CASE("clocks of parts, and ways to run passes: what each kind of choice sav
   }
   CHECK(steps[3]["saving"].get<double>() >= steps[1]["saving"].get<double>() - 1e-9);
   CHECK(steps[1]["saving"].get<double>() >= steps[2]["saving"].get<double>() - 1e-9);
+  const Finished classes = with({"--unit", "kernel-class", "--switch-time", "1ms"});
+  REQUIRE(classes.status == 0);
+  const nlohmann::json of_classes = nlohmann::json::parse(classes.out)["steps"];
+  REQUIRE(of_classes.size() == 5);  // passes, parts, changes in no time and in 10 ms, and in 1 ms
+  CHECK(of_classes[2]["saving"].get<double>() > steps[3]["saving"].get<double>());
+  CHECK(of_classes[4]["saving"].get<double>() >= of_classes[1]["saving"].get<double>() - 1e-9);
+  CHECK(with({"--unit", "kernel-class", "--joint"}).status == 2);
   const Finished joint = with({"--joint", "--communication-sms", "4"});
   REQUIRE(joint.status == 0);
-  CHECK(nlohmann::json::parse(joint.out)["steps"].size() == 4);
+  CHECK(nlohmann::json::parse(joint.out)["steps"].size() == 5);
   CHECK(with({"--switch-time", "1ms"}).status == 2);  // of whole passes
   CHECK(with({"--unit", "part", "--switch-time", "1 mile"}).status == 2);
   CHECK(with({"--unit", "kernel"}).status == 2);

@@ -146,13 +146,15 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
         one.energy_j, off(one.energy_j, whole.front().energy_j), two.time_s, off(two.time_s, parts.front().time_s),
         two.energy_j, off(two.energy_j, parts.front().energy_j), gain, measured_gain, saved, measured_saved));
     if (const std::vector<Plan> joint = measured(table, of, "kareus"); !joint.empty()) {
-      // Clocks of parts that change in a millisecond, whole and halved microbatches, channels.
+      // Clocks of parts that change in a millisecond, whole and halved microbatches, launches, channels.
       ClockUnits units;
       units.change = to_picoseconds(1e-3);
       for (const int channels : {0, 2, 4, 8, 16}) {
         units.ways.push_back({2, channels});
         if (channels > 0) units.ways.push_back({1, channels});
       }
+      const Frontier at_once = frontier(passes_of(clocked_program(job_of(of, 1), units)));
+      units.launches = true;
       const Frontier of_joint = frontier(passes_of(clocked_program(job_of(of, 1), units)));
       const Plan best = fastest(of_joint);
       const double saves = 100 * (1 - *of_joint.min_energy_j(of_whole.t_min_s) / kGpusPerEnergy / one.energy_j);
@@ -160,6 +162,11 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
       MESSAGE(fmt::format("jointly {:.3f} s ({:+.1f} %) {:.0f} J ({:+.1f} %), save {:.1f} % (measured {:.1f} %)",
                           best.time_s, off(best.time_s, joint.front().time_s), best.energy_j,
                           off(best.energy_j, joint.front().energy_j), saves, measured_saves));
+      MESSAGE(fmt::format("launches as soon as data are there: {:.3f} s, {:+.2f} % of the energy in the same time",
+                          at_once.t_min_s,
+                          off(*at_once.min_energy_j(of_whole.t_min_s), *of_joint.min_energy_j(of_whole.t_min_s))));
+      CHECK(of_joint.t_min_s <= at_once.t_min_s);
+      CHECK(*of_joint.min_energy_j(of_whole.t_min_s) <= *at_once.min_energy_j(of_whole.t_min_s) * (1 + 1e-12));
       CHECK(std::abs(off(best.time_s, joint.front().time_s)) < 5);
       CHECK(std::abs(saves - measured_saves) < 6);
     }

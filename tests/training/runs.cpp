@@ -2,6 +2,7 @@
 #include "training/estimate.hpp"
 #include "training/plain_course.hpp"
 #include "training/renewal.hpp"
+#include "training/training_figures.hpp"
 
 #include <doctest/doctest.h>
 
@@ -208,6 +209,31 @@ TEST_CASE("energy, carbon and money follow the time") {
   course.costs.carbon = CarbonIntensity({100, 300, 200}, "made up");
   course.calendar = WorkCalendar({{5400, 1, 1000.0}}, {{}}, {});
   CHECK(run_training(course, RandomStream(1, 0)).co2_kg == doctest::Approx(1.6 * (0.1 + 0.15)));
+}
+
+TEST_CASE("energies of a training have the range of an iteration's, in proportion") {
+  TrainingPrediction prediction{plain_course(3600, 1, 8, 0, {}, 0)};
+  prediction.estimate.energy_j = 1000;
+  prediction.estimate.around_j = 200;
+  prediction.estimate.facility_energy_j = 1500;
+  const Facility facility;
+  const auto figure = [&](const char* key) { return training_figure(key).value({prediction, facility}); };
+  CHECK_FALSE(figure("energy_low_j").known);
+  CHECK_FALSE(figure("machine_energy_high_j").known);
+  // GPUs: 10 J, 9 to 12; the machine: 20 J, 16 to 25.
+  prediction.iteration.energy_j = 10;
+  prediction.iteration.energy_low_j = 9;
+  prediction.iteration.energy_high_j = 12;
+  prediction.iteration.machine_energy_j = 20;
+  prediction.iteration.machine_energy_low_j = 16;
+  prediction.iteration.machine_energy_high_j = 25;
+  CHECK(figure("energy_low_j").known);
+  CHECK(figure("energy_low_j").number == doctest::Approx(720));   // 800 x 9 / 10
+  CHECK(figure("energy_high_j").number == doctest::Approx(960));  // 800 x 12 / 10
+  CHECK(figure("machine_energy_low_j").number == doctest::Approx(800));
+  CHECK(figure("machine_energy_high_j").number == doctest::Approx(1250));
+  CHECK(figure("facility_energy_low_j").number == doctest::Approx(1200));
+  CHECK(figure("facility_energy_high_j").number == doctest::Approx(1875));
 }
 
 TEST_CASE("one seed gives the same bits on any number of threads, another seed others") {

@@ -73,18 +73,34 @@ void of_facility(IterationFigure& figure) {
 
 using Figures = FigureList<IterationFigure>;
 
+// Ends of the range of a figure.
+struct RangeFigure {
+  std::string low;    // key of the lower end
+  std::string high;   // key of the upper end
+  std::string label;  // of the figure
+  std::string meaning;
+  const char* unknown;
+};
+// Adds both ends. `low`, `high`: as FigureList::add() has them; `change`: of both.
+template <typename Number, typename Known, typename... Change>
+void add_range(Figures& out, const RangeFigure& of, const Number& low, const Number& high, const Known& is_known,
+               const Change&... change) {
+  out.add(of.low, of.label + ", from", of.meaning, low).with(change...).unknown(of.unknown, is_known);
+  out.add(of.high, of.label + ", to", "The end of the range that " + of.low + " begins.", high)
+      .with(change...)
+      .unknown(of.unknown, is_known);
+}
+
 void add_times(Figures& out) {
   out.add("iteration_time_s", "iteration time", "One optimizer step, from its start to the end of its last task.",
           member(&IterationResult::iteration_time_s))
       .with(amount, measured);
-  out.add("iteration_time_low_s", "iteration time, from",
-          "From here to iteration_time_high_s lie 80 % of measured iterations that were predicted like this one "
-          "(hw_profiles/ranges.yaml).",
-          member(&IterationResult::iteration_time_low_s))
-      .unknown(kNoRange, has_range);
-  out.add("iteration_time_high_s", "iteration time, to", "The end of the range that iteration_time_low_s begins.",
-          member(&IterationResult::iteration_time_high_s))
-      .unknown(kNoRange, has_range);
+  add_range(out,
+            {"iteration_time_low_s", "iteration_time_high_s", "iteration time",
+             "From here to iteration_time_high_s lie 80 % of measured iterations that were predicted like this one "
+             "(hw_profiles/ranges.yaml).",
+             kNoRange},
+            member(&IterationResult::iteration_time_low_s), member(&IterationResult::iteration_time_high_s), has_range);
 }
 
 void add_rates(Figures& out) {
@@ -148,29 +164,25 @@ void add_waiting(Figures& out) {
 void add_memory(Figures& out) {
   out.add("memory_peak_bytes", "peak memory", "Peak of a GPU of the stage with the largest share of its memory in use.",
           member(&IterationResult::memory_peak_bytes));
-  out.add("memory_peak_low_bytes", "peak memory, from",
-          "From here to memory_peak_high_bytes lie 80 % of measured peaks of what the framework allocates.",
-          member(&IterationResult::memory_peak_low_bytes))
-      .unknown(kNoRange, has_memory_range);
-  out.add("memory_peak_high_bytes", "peak memory, to", "The end of the range that memory_peak_low_bytes begins.",
-          member(&IterationResult::memory_peak_high_bytes))
-      .unknown(kNoRange, has_memory_range);
+  add_range(
+      out,
+      {"memory_peak_low_bytes", "memory_peak_high_bytes", "peak memory",
+       "From here to memory_peak_high_bytes lie 80 % of measured peaks of what the framework allocates.", kNoRange},
+      member(&IterationResult::memory_peak_low_bytes), member(&IterationResult::memory_peak_high_bytes),
+      has_memory_range);
   out.add("memory_capacity_bytes", "memory of a GPU", "Memory of a GPU of the stage that memory_peak_bytes is of.",
           member(&IterationResult::memory_capacity_bytes));
 }
 
 void add_costs(Figures& out) {
   out.add("energy_j", "energy", "Energy of all GPUs in an iteration.", member(&IterationResult::energy_j)).with(amount);
-  out.add("energy_low_j", "energy, from",
-          "From here to energy_high_j lies the energy of 80 % of measured iterations, by how far measured times and "
-          "powers lay from predicted ones (hw_profiles/ranges.yaml).",
-          member(&IterationResult::energy_low_j))
-      .unknown(kNoEnergyRange, has_energy_range)
-      .with(amount, not_stored);
-  out.add("energy_high_j", "energy, to", "The end of the range that energy_low_j begins.",
-          member(&IterationResult::energy_high_j))
-      .unknown(kNoEnergyRange, has_energy_range)
-      .with(amount, not_stored);
+  add_range(out,
+            {"energy_low_j", "energy_high_j", "energy",
+             "From here to energy_high_j lies the energy of 80 % of measured iterations, by how far measured times and "
+             "powers lay from predicted ones (hw_profiles/ranges.yaml).",
+             kNoEnergyRange},
+            member(&IterationResult::energy_low_j), member(&IterationResult::energy_high_j), has_energy_range, amount,
+            not_stored);
   out.add("power_floor_energy_j", "energy of the power floor",
           "Part of the energy that GPUs burn to keep cluster.power_floor.",
           member(&IterationResult::power_floor_energy_j))
@@ -230,31 +242,24 @@ void add_facility(Figures& out) {
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts and network.",
           member(&IterationResult::machine_energy_j))
       .with(of_facility, amount);
-  out.add("machine_energy_low_j", "energy of the machine, from",
-          "From here to machine_energy_high_j lies the energy of GPUs, hosts and network of 80 % of measured "
-          "iterations, "
-          "by the ranges of time, of the GPUs' power and of the hosts'.",
-          member(&IterationResult::machine_energy_low_j))
-      .with(of_facility, amount)
-      .unknown(kNoMachineRange, has_machine_range);
-  out.add("machine_energy_high_j", "energy of the machine, to",
-          "The end of the range that machine_energy_low_j begins.", member(&IterationResult::machine_energy_high_j))
-      .with(of_facility, amount)
-      .unknown(kNoMachineRange, has_machine_range);
+  add_range(out,
+            {"machine_energy_low_j", "machine_energy_high_j", "energy of the machine",
+             "From here to machine_energy_high_j lies the energy of GPUs, hosts and network of 80 % of measured "
+             "iterations, by the ranges of time, of the GPUs' power and of the hosts'.",
+             kNoMachineRange},
+            member(&IterationResult::machine_energy_low_j), member(&IterationResult::machine_energy_high_j),
+            has_machine_range, of_facility, amount);
   out.add("facility_energy_j", "energy of the facility",
           "Energy of the machine, times the facility's PUE, and of its cooling.",
           member(&IterationResult::facility_energy_j))
       .with(of_facility, amount);
-  out.add("facility_energy_low_j", "energy of the facility, from",
-          "facility_energy_j in proportion to machine_energy_low_j: PUE and cooling are taken as stated.",
-          with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_low_j))
-      .with(of_facility, amount)
-      .unknown(kNoMachineRange, has_machine_range);
-  out.add("facility_energy_high_j", "energy of the facility, to",
-          "The end of the range that facility_energy_low_j begins.",
-          with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_high_j))
-      .with(of_facility, amount)
-      .unknown(kNoMachineRange, has_machine_range);
+  add_range(out,
+            {"facility_energy_low_j", "facility_energy_high_j", "energy of the facility",
+             "facility_energy_j in proportion to machine_energy_low_j: PUE and cooling are taken as stated.",
+             kNoMachineRange},
+            with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_low_j),
+            with_machine(&IterationResult::facility_energy_j, &IterationResult::machine_energy_high_j),
+            has_machine_range, of_facility, amount);
   out.add("co2_kg", "CO2", "CO2 of the facility's energy, by the mean of the grid's hours.",
           member(&IterationResult::co2_kg))
       .with(of_facility)

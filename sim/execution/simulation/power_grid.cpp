@@ -1,11 +1,21 @@
 #include "simulation/power_grid.hpp"
 
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 
 namespace mirfak {
+
+void check_power_numbers(double numbers, const std::string& what, const std::string& remedy) {
+  if (numbers <= static_cast<double>(kMostPowerNumbers)) return;
+  fail_input({"--power-resolution", 0, 0},
+             fmt::format("{} more than {} million numbers", what, kMostPowerNumbers / 1'000'000), remedy);
+}
 
 PowerGrid::PowerGrid(Picoseconds iteration, double interval_s, std::size_t most) : iteration_(iteration) {
   const double wanted = std::round(to_seconds(iteration) / interval_s);

@@ -3,9 +3,26 @@
 #include "simulation/power_floor.hpp"
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace mirfak {
+
+// Lengths that the intervals of a power over time may have, in seconds.
+struct PowerResolutions {
+  double shortest_s = 0;
+  double longest_s = 0;
+  double usual_s = 0;
+
+  bool allow(double seconds) const { return seconds >= shortest_s && seconds <= longest_s; }
+};
+inline constexpr PowerResolutions kIterationResolutions{1e-3, 1, 10e-3};
+
+// Most numbers that a power over time may have in all its series: some 100 MB as text.
+inline constexpr std::size_t kMostPowerNumbers = 10'000'000;
+// Error(input) with --power-resolution for more numbers. `what`: their subject and a verb, such as "100 intervals are".
+void check_power_numbers(double numbers, const std::string& what, const std::string& remedy);
+inline constexpr const char* kCoarserResolution = "ask for a coarser resolution";
 
 // An iteration divided into intervals of equal length. Series over a grid are periodic: the interval after the last is
 // the first, as one iteration follows another.

@@ -218,12 +218,12 @@ class KnownSeries {
   std::unordered_multimap<std::size_t, std::size_t> by_hash_;
 };
 
-[[noreturn]] void fail_large(const PowerGrid& grid) {
-  fail_input({"--power-resolution", 0, 0},
-             fmt::format("{} intervals of an iteration, each with the power of every GPU, node and rack that differs "
-                         "from the others, are more than {} million numbers",
-                         grid.intervals(), kMostPowerNumbers / 1'000'000),
-             "ask for a coarser resolution, or leave out --unfolded");
+void check_numbers(std::size_t numbers, const PowerGrid& grid) {
+  check_power_numbers(static_cast<double>(numbers),
+                      fmt::format("{} intervals of an iteration, each with the power of every GPU, node and rack that "
+                                  "differs from the others, are",
+                                  grid.intervals()),
+                      "ask for a coarser resolution, or leave out --unfolded");
 }
 
 // Series of the GPUs of a cluster, by the GPU's number there.
@@ -249,7 +249,7 @@ class UnitList {
       const auto [place, is_new] = known.try_emplace({gpus, own_w}, out.size());
       if (is_new) {
         numbers += grid.intervals();
-        if (numbers > kMostPowerNumbers) fail_large(grid);
+        check_numbers(numbers, grid);
         out.push_back({unit, 0, Series(grid.intervals(), own_w)});
         for (const auto& [gpu, count] : gpus) add_times(out.back().watts, series[gpu], count);
       }
@@ -334,7 +334,7 @@ PowerWaveform power_waveform(const Simulation& simulation, double interval_s, bo
     add_times(out.gpus_in_collectives, power.in_collectives, gpu.count);
     if (!units) return;
     const std::size_t number = series.number_of(std::move(sum));
-    if (series.all().size() * grid.intervals() > kMostPowerNumbers) fail_large(grid);
+    check_numbers(series.all().size() * grid.intervals(), grid);
     for (const std::uint32_t of : gpu.ranks) {
       for (const int rank :
            ranks_of(simulation.program, simulation.job, simulation.plans, simulation.program.ranks[of])) {

@@ -47,9 +47,6 @@ struct PowerWaveform {
   std::size_t shown_parts() const { return has_floor ? kPowerParts : kPowerParts - 1; }
 };
 
-// Most numbers that a waveform may have in all its series: some 100 MB as text.
-inline constexpr std::size_t kMostPowerNumbers = 10'000'000;
-
 // Returns the waveform of an iteration that was executed whole (require_whole). Error(input) if it would have more
 // than kMostPowerNumbers numbers; the hint names --power-resolution.
 // `units`: false leaves GPUs, nodes and racks out.

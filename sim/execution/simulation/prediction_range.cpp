@@ -190,6 +190,16 @@ EnergyRange energy_range(const Job& job, const IterationResult& result) {
   return with_time(energy_range_by_power(job, result), result.energy_j, result);
 }
 
+EnergyRange energy_range(double gpus_j, double seconds, const PredictionRange& time, const PowerWidths& widths) {
+  if (!widths.gpus.known() || gpus_j <= 0) return {};
+  IterationResult step;
+  step.energy_j = gpus_j;
+  step.iteration_time_s = seconds;
+  step.iteration_time_low_s = time.low_s;
+  step.iteration_time_high_s = time.high_s;
+  return with_time(range_of_energy(gpus_j, step, widths, 0, 0), gpus_j, step);
+}
+
 EnergyRange machine_energy_range(const Job& job, const IterationResult& result) {
   return with_time(machine_energy_range_by_power(job, result), result.machine_energy_j, result);
 }

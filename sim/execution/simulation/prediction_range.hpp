@@ -47,6 +47,8 @@ struct EnergyRange {
 // the machine's alone, such as a facility's, has its range in proportion.
 EnergyRange energy_range(const Job& job, const IterationResult& result);
 EnergyRange machine_energy_range(const Job& job, const IterationResult& result);
+// Returns the range of the energy of GPUs over `seconds` in a step of which only this and the time's range are known.
+EnergyRange energy_range(double gpus_j, double seconds, const PredictionRange& time, const PowerWidths& widths);
 // The same of means of powers, without the range of the time.
 EnergyRange energy_range_by_power(const Job& job, const IterationResult& result);
 EnergyRange machine_energy_range_by_power(const Job& job, const IterationResult& result);

@@ -75,12 +75,13 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("straggler", po::value(&options.stragglers)->value_name("X"),
       "also plan for another pipeline that takes X times as long; may be repeated; default: the slowdown by "
       "cluster.perturbations");
-  add("unit", po::value(&options.unit)->default_value("pass")->value_name("pass|part"),
-      "what has a clock of its own: a pass, or its parts between collectives");
+  add("unit", po::value(&options.unit)->default_value("pass")->value_name("pass|part|kernel-class"),
+      "what has a clock of its own: a pass, its parts between collectives, or in these each class of kernels");
   add("switch-time", po::value(&options.switch_time)->value_name("TIME"),
       "time of a change of clock inside a pass, such as 0 or 1ms; default 10ms");
   add("joint", po::bool_switch(&options.joint),
-      "choose for each pass also whether its microbatch runs as two parts, and the multiprocessors of its collectives");
+      "choose for each pass also whether its microbatch runs as two parts, the kernels that their collectives start\n"
+      "with, and the multiprocessors of collectives");
   add("communication-sms", po::value(&options.communication_sms)->value_name("N"),
       "multiprocessors of --joint, beside what the library chooses; may be repeated; default 2, 4, 8 and 16");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
@@ -172,9 +173,7 @@ double switch_time_of(const std::string& text) {
 }
 
 FrontierUnits units_of(const FrontierOptions& options) {
-  FrontierUnits out;
-  out.parts = choice("--unit", options.unit, std::vector<std::string>{"pass", "part"}) == 1;
-  out.joint = options.joint;
+  FrontierUnits out = FrontierUnits::of(choice("--unit", options.unit, FrontierUnits::unit_names()), options.joint);
   if (!out.parts && !out.joint && !options.switch_time.empty()) {
     fail_input({}, "--switch-time is of clocks inside passes", "add --unit part or --joint");
   }
@@ -219,7 +218,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
 
   const FrontierUnits units = units_of(options);
   if (has_profile && (units.parts || units.joint)) {
-    fail_input({}, "--unit part and --joint belong to a scenario: a profile does not say what passes consist of");
+    fail_input({}, "--unit and --joint belong to a scenario: a profile does not say what passes consist of");
   }
   std::optional<DocumentSubject> of_scenario;
   if (!has_profile) of_scenario = simulated(options, units);

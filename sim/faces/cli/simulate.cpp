@@ -98,7 +98,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
   syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
                   "write the predicted memory for PyTorch's memory viewer");
-  options.power.add_to(syntax, "1ms", "1s", "10ms");
+  options.power.add_to(syntax, kIterationResolutions);
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page with views and reasons of all figures");
   syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",

@@ -53,7 +53,7 @@ CommandSyntax syntax_for(TrainOptions& options) {
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
   add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "seed of the random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
-  options.power.add_to(syntax, "1s", "1h", "1min");
+  options.power.add_to(syntax, kTrainingResolutions);
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
                   "write a page: when it ends, what is lost, what interrupts it");
   options.import.add_to(syntax);

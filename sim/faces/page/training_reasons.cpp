@@ -169,6 +169,9 @@ class TrainingReasons {
     add("facility_energy_j",
         fmt::format("{} x {:g} + {} x {} = {}", format_joules(estimate_.energy_j), costs.pue,
                     format_watts(costs.cooling_w), mean(), format_joules(estimate_.facility_energy_j)));
+    for (const char* energy : {"energy", "machine_energy", "facility_energy"}) {
+      for (const char* end : {"_low_j", "_high_j"}) add(std::string(energy) + end);
+    }
     add("gpu_hours",
         fmt::format("{} GPUs x {} = {}", job_.cluster.physical_gpus(), mean(), format_count(prediction_.gpu_hours)));
     add("nameplate_energy_j",

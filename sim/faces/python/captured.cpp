@@ -65,7 +65,7 @@ void SimulatedCapture::write_trace(const std::filesystem::path& path) const {
 }
 
 PowerFile SimulatedCapture::power(double resolution_s) const {
-  check_power_resolution(resolution_s, 1e-3, 1);
+  check_power_resolution(resolution_s, kIterationResolutions);
   return power_file_of(power_report(scenario_, simulation_, resolution_s), scenario_.resolved);
 }
 

@@ -77,9 +77,11 @@ void add_frontier(nb::module_& module) {
           "Writes a page (HTML) with the frontier and the clocks.");
   module.def(
       "frontier",
-      [](const Input& input, const std::vector<double>& stragglers, bool parts, bool joint, double change_s,
+      [](const Input& input, const std::vector<double>& stragglers, std::size_t unit, bool joint, double change_s,
          const std::vector<int>& communication_sms) {
-        FrontierUnits units{parts, joint, change_s, communication_sms};
+        FrontierUnits units = FrontierUnits::of(unit, joint);
+        units.change_s = change_s;
+        units.communication_sms = communication_sms;
         for (const int multiprocessors : communication_sms) {
           if (multiprocessors >= 1 && multiprocessors <= strategy_limits::kChannels) continue;
           fail_input({}, fmt::format("communication_sms: expected a number from 1 to {}, found {}",
@@ -88,7 +90,7 @@ void add_frontier(nb::module_& module) {
         if (joint && communication_sms.empty()) units.communication_sms = FrontierUnits::usual_communication_sms();
         return wait_for(nb::none(), [&](Reporter& /*unused*/) { return found_frontier(input, stragglers, units); });
       },
-      "input"_a, "stragglers"_a, "parts"_a, "joint"_a, "change_s"_a, "communication_sms"_a,
+      "input"_a, "stragglers"_a, "unit"_a, "joint"_a, "change_s"_a, "communication_sms"_a,
       "Plans clocks: see mirfak.frontier().");
 }
 

@@ -57,10 +57,10 @@ void forget_sources() {
   known_sources.clear();
 }
 
-void check_power_resolution(double seconds, double shortest, double longest) {
-  if (seconds >= shortest && seconds <= longest) return;
-  fail_input({},
-             fmt::format("resolution_s: expected seconds from {:g} to {:g}, found {:g}", shortest, longest, seconds));
+void check_power_resolution(double seconds, const PowerResolutions& resolutions) {
+  if (resolutions.allow(seconds)) return;
+  fail_input({}, fmt::format("resolution_s: expected seconds from {:g} to {:g}, found {:g}", resolutions.shortest_s,
+                             resolutions.longest_s, seconds));
 }
 
 void add_input(nb::module_& module) {

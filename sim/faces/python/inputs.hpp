@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "scenario/scenario_sources.hpp"
+#include "simulation/power_grid.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -30,7 +31,7 @@ struct Input {
 std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names);
 
 // Checks the length of the intervals of power over time: Error(input) naming resolution_s.
-void check_power_resolution(double seconds, double shortest, double longest);
+void check_power_resolution(double seconds, const PowerResolutions& resolutions);
 
 void add_input(nanobind::module_& module);
 

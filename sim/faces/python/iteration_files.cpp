@@ -34,10 +34,10 @@ namespace mirfak::python {
 
 namespace {
 
-constexpr double kUsualPowerResolution_s = 10e-3;
+constexpr double kUsualPowerResolution_s = kIterationResolutions.usual_s;
 
 PowerFile power_of(const Iteration& self, double resolution_s) {
-  check_power_resolution(resolution_s, 1e-3, 1);
+  check_power_resolution(resolution_s, kIterationResolutions);
   return power_file_of(power_report(*self.simulation(), resolution_s), self.scenario().resolved);
 }
 

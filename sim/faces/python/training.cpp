@@ -57,7 +57,7 @@ std::unique_ptr<PredictedTraining> predicted_training(const Input& input, int sa
 }
 
 PowerFile power_of(const PredictedTraining& self, double resolution_s) {
-  check_power_resolution(resolution_s, 1, kSecondsPerHour);
+  check_power_resolution(resolution_s, kTrainingResolutions);
   TrainingPower power = power_of_run(self.prediction.course, self.prediction.median_run, resolution_s);
   power.notes = notes_on_idle_hosts(self.scenario.job.cluster);
   return power_file_of(power, self.scenario.resolved);

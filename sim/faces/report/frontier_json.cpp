@@ -43,10 +43,16 @@ double megahertz(double clock_hz) { return std::round(clock_hz / kHertz) / kThou
 void add_way(Json& pass, const PassWay& way) {
   pass["nanobatches"] = way.nanobatches;
   if (way.communication_sms > 0) pass["communication_sms"] = way.communication_sms;
-  if (way.clocks.size() < 2) return;
-  Json& clocks = pass["clocks"] = Json::array();
-  for (const PassWay::Run& run : way.clocks) {
-    clocks.push_back({{"parts", run.parts}, {"frequency_mhz", megahertz(run.clock_hz)}});
+  if (way.clocks.size() > 1) {
+    Json& clocks = pass["clocks"] = Json::array();
+    for (const PassWay::Run& run : way.clocks) {
+      clocks.push_back({{"parts", run.parts}, {"frequency_mhz", megahertz(run.clock_hz)}});
+    }
+  }
+  if (way.launches.empty()) return;
+  Json& launches = pass["launches"] = Json::array();
+  for (const PassWay::Launch& launch : way.launches) {
+    launches.push_back({{"part", launch.part}, {"kernel", launch.kernel}});
   }
 }
 

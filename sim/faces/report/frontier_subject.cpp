@@ -1,5 +1,6 @@
 #include "report/frontier_subject.hpp"
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 #include "capture/captured_clocks.hpp"
 #include "energy/job_stragglers.hpp"
@@ -21,13 +22,34 @@ std::string counted_text(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
 }
 
+const std::vector<std::string>& FrontierUnits::unit_names() {
+  static const std::vector<std::string> names = {"pass", "part", "kernel-class"};
+  return names;
+}
+
+FrontierUnits FrontierUnits::of(std::size_t unit, bool joint) {
+  FrontierUnits out;
+  out.parts = unit > 0;
+  out.joint = joint;
+  if (unit < 2) return out;
+  if (joint) {
+    fail_input({},
+               "--joint chooses clocks of parts between collectives, --unit kernel-class those of classes of kernels",
+               "leave one of the two out");
+  }
+  out.cut = PartCut::kernel_classes;
+  return out;
+}
+
 namespace {
 
 // Returns the choices for a job; `notes` gets a sentence on each that the job cannot have.
 ClockUnits clock_units(const Job& job, const FrontierUnits& units, std::vector<std::string>* notes) {
   ClockUnits out;
   if (units.parts || units.joint) out.change = to_picoseconds(units.change_s);
+  out.cut = units.cut;
   if (!units.joint) return out;
+  out.launches = units.launches;
   std::vector<int> nanobatches = {1, 2};
   Job halved = job;
   halved.strategy.nanobatches = 2;
@@ -64,28 +86,36 @@ std::vector<FrontierStep> frontier_steps(const Scenario& scenario, const Frontie
     out.push_back(step_of(std::move(choices), frontier(clocked_program(job, clock_units(job, fewer, nullptr)))));
   };
   add("one clock a pass", {});
-  const auto parts_with = [&](double change_s) {
+  const auto parts_with = [&](double change_s, PartCut cut) {
     FrontierUnits parts;
     parts.parts = true;
+    parts.cut = cut;
     parts.change_s = change_s;
     return parts;
   };
-  const auto words = [](double change_s) {
-    return fmt::format("a clock for each part, changed in {}", change_s > 0 ? format_seconds(change_s) : "no time");
+  const auto words = [](double change_s, PartCut cut) {
+    return fmt::format("a clock for each {}, changed in {}", cut == PartCut::collectives ? "part" : "class of kernels",
+                       change_s > 0 ? format_seconds(change_s) : "no time");
   };
   if (units.joint) {
-    add(words(units.change_s), parts_with(units.change_s));
+    add(words(units.change_s, units.cut), parts_with(units.change_s, units.cut));
     FrontierUnits halves = units;
     halves.communication_sms.clear();
+    halves.launches = false;
     add("and microbatches whole or in two parts", halves);
+    halves.launches = true;
+    add("and the kernel that a collective starts with", halves);
     out.push_back(step_of("and multiprocessors of collectives", asked));
     return out;
   }
+  if (units.cut != PartCut::collectives) {
+    add(words(units.change_s, PartCut::collectives), parts_with(units.change_s, PartCut::collectives));
+  }
   constexpr std::array kChanges = {0.0, 1e-3, 10e-3};
   for (const double change_s : kChanges) {
-    if (change_s != units.change_s) add(words(change_s), parts_with(change_s));
+    if (change_s != units.change_s) add(words(change_s, units.cut), parts_with(change_s, units.cut));
   }
-  out.push_back(step_of(words(units.change_s), asked));
+  out.push_back(step_of(words(units.change_s, units.cut), asked));
   return out;
 }
 
@@ -137,7 +167,7 @@ DocumentSubject clocked_subject(const Document& document, const ScenarioSources&
   if (names_capture(document)) {
     if (units.parts || units.joint) {
       Mapping{Node(document)}.require("capture").fail(
-          "--unit part and --joint are of scenarios: a captured pass has one clock",
+          "--unit and --joint are of scenarios: a captured pass has one clock",
           "leave them out, or describe the job in a scenario");
     }
     const CaptureSources captures(sources);

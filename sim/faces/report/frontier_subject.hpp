@@ -4,6 +4,7 @@
 #include "capture/captured_scenario.hpp"
 #include "energy/clocked_program.hpp"
 #include "energy/frontier.hpp"
+#include "energy/part_clocks.hpp"
 #include "scenario/scenario.hpp"
 
 #include <cstdint>
@@ -27,9 +28,15 @@ struct FrontierUnits {
   static constexpr double kUsualChange_s = 10e-3;  // README.md of energy/ says why
   static std::vector<int> usual_communication_sms() { return {2, 4, 8, 16}; }
 
-  bool parts = false;   // parts of passes have clocks of their own
-  bool joint = false;   // so do parts of passes; passes may run as two parts of a microbatch, and with few channels
-  double change_s = 0;  // time of a change of clock inside a pass
+  static const std::vector<std::string>& unit_names();  // "pass", "part", "kernel-class"
+  // The units of these names, a name's index, and the choices of --joint. Error(input) if they contradict each other.
+  static FrontierUnits of(std::size_t unit, bool joint);
+
+  bool parts = false;                  // parts of passes have clocks of their own
+  PartCut cut = PartCut::collectives;  // of these parts
+  bool joint = false;    // so do parts of passes; passes may run as two parts of a microbatch, and with few channels
+  bool launches = true;  // joint: collectives beside the other part of a microbatch may start later than they can
+  double change_s = 0;   // time of a change of clock inside a pass
   std::vector<int> communication_sms = {};  // joint: multiprocessors of collectives to choose from
 };
 

@@ -2,6 +2,7 @@
 #include "base/units.hpp"
 #include "report/job_text.hpp"
 #include "report/train_report.hpp"
+#include "training/training_figures.hpp"
 
 #include <fmt/format.h>
 
@@ -92,6 +93,20 @@ std::string around_text(const RunningCosts& costs) {
   return fmt::format("{}, {} without work", working, format_watts(costs.around_idle_w));
 }
 
+// Returns the range of an energy, from the figures of its ends; "" if it is not known.
+std::string energies_text(const TrainingPrediction& prediction, const Facility& facility, const char* low,
+                          const char* high) {
+  const TrainingInputs in{prediction, facility};
+  const TrainingFigure& from = training_figure(low);
+  if (from.is_known && !from.is_known(in)) return {};
+  return fmt::format("{} to {}", format_watt_hours(from.number(in)),
+                     format_watt_hours(training_figure(high).number(in)));
+}
+
+std::string with_more(const std::string& range, const std::string& more) {
+  return range.empty() ? more : range + "; " + more;
+}
+
 std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
   const TrainingEstimate& estimate = prediction.estimate;
   const RunningCosts& costs = prediction.course.costs;
@@ -100,10 +115,14 @@ std::string costs_table(const Job& job, const TrainingPrediction& prediction) {
   table.add({"cost", costs.usd_per_node_s > 0 ? format_usd(estimate.cost_usd) : "unknown",
              costs.usd_per_node_s > 0 ? fmt::format("{} GPU hours", format_count(prediction.gpu_hours))
                                       : job.cluster.missing_prices()});
-  table.add({"energy of GPUs", format_watt_hours(estimate.energy_j - estimate.around_j), ""});
-  table.add({"... of the machine", format_watt_hours(estimate.energy_j), around_text(costs)});
+  const auto range = [&](const char* low, const char* high) { return energies_text(prediction, facility, low, high); };
+  table.add({"energy of GPUs", format_watt_hours(estimate.energy_j - estimate.around_j),
+             range("energy_low_j", "energy_high_j")});
+  table.add({"... of the machine", format_watt_hours(estimate.energy_j),
+             with_more(range("machine_energy_low_j", "machine_energy_high_j"), around_text(costs))});
   table.add(
-      {"... of the facility", format_watt_hours(estimate.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+      {"... of the facility", format_watt_hours(estimate.facility_energy_j),
+       with_more(range("facility_energy_low_j", "facility_energy_high_j"), fmt::format("PUE {:g}", facility.pue))});
   table.add({"... by nameplate power", format_watt_hours(prediction.nameplate_energy_j),
              fmt::format("GPU hours x {:.0f} W, as model cards count",
                          prediction.nameplate_energy_j / kSecondsPerHour / prediction.gpu_hours)});

@@ -44,6 +44,8 @@ const std::vector<CapturedFigure>& captured_figures() {
       {"memory_peak_bytes", fullest(&CapturedRankResult::memory_bytes)},
       {"memory_capacity_bytes", fullest(&CapturedRankResult::capacity_bytes)},
       {"energy_j", [](const CaptureResult& of) { return of.energy_j; }},
+      {"energy_low_j", [](const CaptureResult& of) { return of.energy.low_j; }},
+      {"energy_high_j", [](const CaptureResult& of) { return of.energy.high_j; }},
       {"average_power_w", [](const CaptureResult& of) { return share_of_time(of.energy_j, of); }},
       {"power_peak_w", power(&PowerFigures::peak_w)},
       {"power_swing_w", power(&PowerFigures::swing_w)},
@@ -73,6 +75,7 @@ const std::vector<CapturedFigure>& captured_figures() {
 bool is_known(const IterationFigure& figure, const CaptureResult& result, const Facility& facility) {
   if (figure.key == "cost_usd_per_iteration") return result.cost_usd.has_value();
   if (figure.key == "iteration_time_low_s" || figure.key == "iteration_time_high_s") return result.range.high_s > 0;
+  if (figure.key == "energy_low_j" || figure.key == "energy_high_j") return result.energy.known();
   if (figure.key.starts_with("power_")) return result.power.has_value();
   if (figure.key == "co2_kg") return facility.asked && facility.carbon.known();
   return !figure.facility || facility.asked;

@@ -106,8 +106,11 @@ Table iteration_table(const CapturePricing& pricing, const CaptureResult& result
           : fmt::format("{}, as {:.0f} % of measurements", range_text(result.range), 100 * pricing.ranges->level);
   table.add({"time", in_seconds(result.iteration_s), range});
   table.add({"hardware TFLOP/s per GPU", as_number(share(result.flop, result.iteration_s) / 1e12), ""});
+  const std::string energies = result.energy.known() ? fmt::format("{} to {}; ", format_joules(result.energy.low_j),
+                                                                   format_joules(result.energy.high_j))
+                                                     : "";
   table.add({"energy", in_joules(result.energy_j),
-             fmt::format("{}, {} each on average", gpus,
+             fmt::format("{}{}, {} each on average", energies, gpus,
                          format_watts(share(result.energy_j, result.iteration_s) / static_cast<double>(result.gpus)))});
   if (cluster.facility().asked) {
     table.add({"energy of the machine", in_joules(result.facility.machine_energy_j), "GPUs, hosts and network"});

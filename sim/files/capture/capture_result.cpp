@@ -349,6 +349,7 @@ void add_range(const Capture& capture, const CapturePricing& pricing, const Capt
   }
   if (bound == nullptr) {
     out.range = prediction_range(out.iteration_s, out.uncertain, *pricing.ranges);
+    out.energy = energy_range(out.energy_j, out.iteration_s, out.range, pricing.ranges->power);
     return;
   }
   out.notes.push_back(fmt::format(

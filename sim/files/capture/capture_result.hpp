@@ -3,6 +3,7 @@
 #include "capture/captured_program.hpp"
 #include "simulation/facility_use.hpp"
 #include "simulation/power_figures.hpp"
+#include "simulation/prediction_range.hpp"
 
 #include <array>
 #include <optional>
@@ -75,6 +76,7 @@ struct CaptureResult {
   double flop = 0;                    // of a rank, mean
   std::int64_t gpus = 0;              // one for each rank of the job, captured or not
   double energy_j = 0;                // of these GPUs
+  EnergyRange energy;                 // in which measurements of it lie
   std::optional<PowerFigures> power;  // of their power over time; nothing: not asked for (simulate() asks)
   double host_power_w = 0;            // of the nodes that they are in, without GPUs
   FacilityUse facility;               // of the nodes that they are in

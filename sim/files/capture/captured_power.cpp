@@ -1,7 +1,5 @@
 #include "capture/captured_power.hpp"
 
-#include "base/error.hpp"
-
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -111,12 +109,8 @@ PowerWaveform waveform_of(const CapturedPower& power, const Cluster& cluster, co
 PowerReport power_report(const CapturedScenario& scenario, const CaptureSimulation& simulation, double interval_s) {
   const CapturedPower power(scenario, simulation);
   const PowerGrid grid(power.iteration(), interval_s, kMostPowerNumbers);
-  if (grid.intervals() * (kPowerParts + 4) > kMostPowerNumbers) {
-    fail_input({"--power-resolution", 0, 0},
-               fmt::format("{} intervals of a step are more than {} million numbers", grid.intervals(),
-                           kMostPowerNumbers / 1'000'000),
-               "ask for a coarser resolution");
-  }
+  check_power_numbers(static_cast<double>(grid.intervals() * (kPowerParts + 4)),
+                      fmt::format("{} intervals of a step are", grid.intervals()), kCoarserResolution);
   return {waveform_of(power, scenario.cluster, grid),
           power_profile(power.iteration(), power.gpus(),
                         [&](const PowerGrid& of, bool /*parts*/) { return power.over(of); })};

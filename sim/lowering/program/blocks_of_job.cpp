@@ -659,8 +659,7 @@ FoldedBody fold_in_row(const RowBodies& row) {
 
 // Prices the passes of a block whose microbatch runs as two parts.
 void price_parts(const Job& job, const PartitionedBlock& part, const StageCosts& costs, BlockBodies& out) {
-  const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  const double memory = gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value;
+  const double memory = shared_memory_bytes_per_s(costs.hardware->hardware.gpu);
   out.forward_row = row_bodies(forward_body(job, part, costs), memory);
   out.backward_row = row_bodies(backward_body(job, part, costs), memory);
   out.forward = out.forward_row.placed({true, true}).steps.body;

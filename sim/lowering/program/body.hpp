@@ -28,6 +28,9 @@ struct BodyStep {
   double draw = 0;
   FlowPattern flows = FlowPattern::none;  // flows of a collective, as in TaskClass
   double network_bytes_per_s = 0;
+  // Part of `device` that a kernel loses beside collectives of a body that is merged with its own (paired_bodies.hpp).
+  Picoseconds lost = 0;
+  bool of_second = false;   // a step of the second of two merged bodies
   bool host_waits = false;  // the host issues the step after the compute stream has finished all earlier steps
   std::vector<int> after;   // earlier steps of the body that must have ended
 };

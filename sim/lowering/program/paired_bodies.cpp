@@ -18,14 +18,22 @@ struct Side {
   std::size_t next = 0;
   std::vector<Picoseconds> ahead;  // for each step, kernel time up to the next communication
   std::vector<int> placed;         // index of each step in the merged body
-  // Period in which collectives of this side hold multiprocessors, and the share that they hold.
+  // The last collective of this side that holds multiprocessors, and the period in which it does.
+  const BodyStep* holds = nullptr;
   Picoseconds holds_from = 0;
   Picoseconds holds_until = 0;
-  double share = 0;
-  double memory_bytes_per_s = 0;  // rate at which they read and write the memory
 
   bool ended() const { return next == body->steps.size(); }
 };
+
+// Share of its speed that a kernel loses beside a collective.
+double share_lost(const BodyStep& collective, const BodyStep& kernel, double memory_bytes_per_s) {
+  if (memory_bytes_per_s <= 0 || kernel.device <= 0) return collective.held_share;
+  const double moved = collective.device > 0 ? collective.memory_bytes / to_seconds(collective.device) : 0;
+  const double needed = std::min(1.0, kernel.bytes / to_seconds(kernel.device) / memory_bytes_per_s);
+  const double left = std::max(0.0, 1 - moved / memory_bytes_per_s);
+  return needed > left ? std::max(collective.held_share, 1 - left / needed) : collective.held_share;
+}
 
 class Merge {
  public:
@@ -75,14 +83,15 @@ class Merge {
     const Picoseconds start = start_of(side);
     BodyStep step = side.body->steps[side.next];
     const bool kernel = step.stream == StreamKind::compute;
-    if (kernel) step.device += lost(sides_[1 - chosen], start, step);
+    if (kernel) step.lost = lost(sides_[1 - chosen], start, step);
+    step.device += step.lost;
+    step.of_second = chosen == 1;
     for (int& before : step.after) before = side.placed[static_cast<std::size_t>(before)];
     const Picoseconds end = start + step.device;
     if (!kernel && step.held_share > 0) {
+      side.holds = &side.body->steps[side.next];
       side.holds_from = start;
       side.holds_until = end;
-      side.share = step.held_share;
-      side.memory_bytes_per_s = step.device > 0 ? step.memory_bytes / to_seconds(step.device) : 0;
     }
     free_[static_cast<std::size_t>(step.stream)] = end;
     side.placed.push_back(static_cast<int>(out_.body.steps.size()));
@@ -91,20 +100,10 @@ class Merge {
     ends_.push_back(end);
   }
 
-  // Share of its speed that a kernel loses beside collectives: a kernel needs u of the memory's bandwidth, and they
-  // leave 1 - m of it.
-  double share_lost(const Side& other, const BodyStep& kernel) const {
-    if (memory_bytes_per_s_ <= 0 || kernel.device <= 0) return other.share;
-    const double needed = std::min(1.0, kernel.bytes / to_seconds(kernel.device) / memory_bytes_per_s_);
-    const double left = std::max(0.0, 1 - other.memory_bytes_per_s / memory_bytes_per_s_);
-    return needed > left ? std::max(other.share, 1 - left / needed) : other.share;
-  }
-
   // Additional time of a kernel that begins during a collective of the other side.
   Picoseconds lost(const Side& other, Picoseconds start, const BodyStep& kernel) const {
-    if (other.share <= 0 || start < other.holds_from || start >= other.holds_until) return 0;
-    return to_picoseconds(
-        lost_beside(to_seconds(other.holds_until - start), share_lost(other, kernel), to_seconds(kernel.device)));
+    if (other.holds == nullptr || start < other.holds_from || start >= other.holds_until) return 0;
+    return lost_beside(*other.holds, other.holds_until - start, kernel, memory_bytes_per_s_);
   }
 
   double memory_bytes_per_s_;
@@ -115,6 +114,13 @@ class Merge {
 };
 
 }  // namespace
+
+Picoseconds lost_beside(const BodyStep& collective, Picoseconds left, const BodyStep& kernel,
+                        double memory_bytes_per_s) {
+  if (collective.held_share <= 0) return 0;
+  return to_picoseconds(
+      lost_beside(to_seconds(left), share_lost(collective, kernel, memory_bytes_per_s), to_seconds(kernel.device)));
+}
 
 PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s, std::size_t alone) {
   return Merge(forward, backward, memory_bytes_per_s).run(alone);

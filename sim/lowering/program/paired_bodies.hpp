@@ -24,4 +24,10 @@ struct PairedBody {
 // lose multiprocessors alone. `alone`: steps at the start of the backward body that run before all others.
 PairedBody pair_bodies(const Body& forward, const Body& backward, double memory_bytes_per_s = 0, std::size_t alone = 0);
 
+// Additional time of a kernel that begins `left` before a collective of the other body ends. `kernel.device`: the time
+// of the kernel alone. A kernel needs u of the memory's bandwidth, and the collective leaves 1 - m of it: the kernel
+// loses the larger of the collective's share of the multiprocessors and 1 - (1 - m) / u.
+Picoseconds lost_beside(const BodyStep& collective, Picoseconds left, const BodyStep& kernel,
+                        double memory_bytes_per_s);
+
 }  // namespace mirfak

@@ -80,6 +80,10 @@ bool alike(const BodyStep& a, const BodyStep& b) {
 
 }  // namespace
 
+double shared_memory_bytes_per_s(const GpuSpec& gpu) {
+  return gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value;
+}
+
 RowBodies row_bodies(const Body& part, double memory_bytes_per_s) {
   RowBodies out;
   const std::size_t late_from = first_late(part);

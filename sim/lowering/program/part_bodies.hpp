@@ -34,6 +34,9 @@ struct RowBodies {
   const PlacedBody& placed(RowPlace place) const { return at[index_of(place)]; }
 };
 
+// Bytes that kernels and collectives of both parts move through the memory of a GPU per second, at most.
+double shared_memory_bytes_per_s(const GpuSpec& gpu);
+
 // Merges two equal parts of a microbatch; `part` is the body of one of them. Kernels beside a collective of the other
 // part are slower: the collective holds multiprocessors, and moves bytes through a memory of `memory_bytes_per_s`.
 RowBodies row_bodies(const Body& part, double memory_bytes_per_s);

@@ -20,9 +20,15 @@ struct PassWay {
     double clock_hz = 0;
     int parts = 0;  // consecutive parts of the pass (energy/part_clocks.hpp) that run at this clock
   };
-  int nanobatches = 1;        // as in Strategy
-  int communication_sms = 0;  // as in Strategy
-  std::vector<Run> clocks;    // in the order of the pass
+  // The kernel of a part, from 0, with which the collectives of the other half beside the part start.
+  struct Launch {
+    int part = 0;
+    int kernel = 0;
+  };
+  int nanobatches = 1;           // as in Strategy
+  int communication_sms = 0;     // as in Strategy
+  std::vector<Run> clocks;       // in the order of the pass
+  std::vector<Launch> launches;  // of the other parts, collectives start as soon as their data are there
 };
 
 // One way to run a pass: a clock that the GPU can be set to, with the time and energy of the pass at this clock.

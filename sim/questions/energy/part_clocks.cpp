@@ -1,5 +1,7 @@
 #include "energy/part_clocks.hpp"
 
+#include "base/error.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -12,49 +14,139 @@ constexpr std::size_t kMaxCorners = 1000;
 
 bool is_kernel(const BodyStep& step) { return step.stream == StreamKind::compute; }
 
-// Calls `visit` with each step of a pass, the index of its block, its index there, and its part.
+// Collectives of a block that hold multiprocessors and that no kernel has waited for yet.
+class OpenCollectives {
+ public:
+  void pass(const BodyStep& step, std::size_t i) {
+    if (is_kernel(step)) {
+      for (const int before : step.after) std::erase(open_, static_cast<std::size_t>(before));
+    } else if (step.held_share > 0) {
+      open_.push_back(i);
+    }
+  }
+  bool any() const { return !open_.empty(); }
+
+ private:
+  std::vector<std::size_t> open_;
+};
+
+// Calls `visit` with each step of a pass, the index of its block, its index there, and its part. Kernels beside a
+// collective, and the first that waits for it, are one part: what a kernel loses to the collective depends on how long
+// those before it take.
 template <class Visit>
-void each_step(const PassSteps& blocks, const Visit& visit) {
+void each_step(const PassSteps& blocks, PartCut cut, const Visit& visit) {
   std::size_t part = 0;
-  bool any_kernel = false;
+  const BodyStep* last_kernel = nullptr;
   bool behind_collective = false;
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     const std::vector<BodyStep>& steps = blocks[block]->steps;
+    OpenCollectives open;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const bool kernel = is_kernel(steps[i]);
-      if (kernel && behind_collective && any_kernel) ++part;
-      any_kernel = any_kernel || kernel;
+      const bool beside = open.any();
+      open.pass(steps[i], i);
+      if (kernel && last_kernel != nullptr) {
+        const bool other = last_kernel->activity != steps[i].activity;
+        const bool cut_here = cut == PartCut::kernel_classes && other && !beside;
+        if (behind_collective || cut_here) ++part;
+      }
+      if (kernel) last_kernel = &steps[i];
       behind_collective = !kernel;
       visit(steps[i], block, i, part);
     }
   }
 }
 
-// Times at which the kernels of a part begin and end, if the host is never late.
-struct Span {
-  Picoseconds start = 0;
+// Times at which the steps of a body start, and at which all have ended, if the host is never late.
+struct BodyTimes {
+  std::vector<Picoseconds> starts;
   Picoseconds end = 0;
 };
 
-std::vector<Span> spans_of_parts(const PassSteps& blocks) {
-  std::vector<Span> out;
-  std::vector<Picoseconds> end;  // of the steps of a block
+BodyTimes times_of(std::span<const BodyStep> steps) {
+  BodyTimes out;
+  std::vector<Picoseconds> ends;
   std::array<Picoseconds, kStreamKinds> free{};
-  each_step(blocks, [&](const BodyStep& step, std::size_t, std::size_t i, std::size_t part) {
-    if (i == 0) {
-      free.fill(*std::max_element(free.begin(), free.end()));
-      end.clear();
-    }
+  for (const BodyStep& step : steps) {
     Picoseconds& stream = free[static_cast<std::size_t>(step.stream)];
     Picoseconds start = stream;
-    for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
-    end.push_back(stream = start + step.device);
-    if (!is_kernel(step)) return;
-    if (part == out.size()) out.push_back({start, start});
-    out.back().end = stream;
-  });
+    for (const int before : step.after) start = std::max(start, ends[static_cast<std::size_t>(before)]);
+    out.starts.push_back(start);
+    ends.push_back(stream = start + step.device);
+    out.end = std::max(out.end, stream);
+  }
   return out;
 }
+
+// Returns the kernels that follow one of a block directly, with this one, and the collectives directly before it.
+KernelsBeside kernels_from(std::span<const BodyStep> steps, std::size_t first) {
+  KernelsBeside out{first, first, first};
+  while (out.collectives > 0 && !is_kernel(steps[out.collectives - 1])) --out.collectives;
+  while (out.end < steps.size() && is_kernel(steps[out.end])) ++out.end;
+  return out;
+}
+
+// Writes the figures of a pass's parts at one setting.
+class PartsAtSetting {
+ public:
+  PartsAtSetting(const PassSteps& blocks, PartCut cut, std::optional<double> launches_at)
+      : blocks_(blocks), cut_(cut), launches_at_(launches_at) {
+    for (const Body* block : blocks) {
+      const auto [times, is_new] = times_.try_emplace(block);
+      if (is_new) times->second = times_of(block->steps);
+    }
+  }
+
+  std::vector<PassParts::Figures> run() {
+    Picoseconds block_start = 0;
+    std::size_t last_block = 0;
+    each_step(blocks_, cut_, [&](const BodyStep& step, std::size_t block, std::size_t i, std::size_t part) {
+      for (; last_block < block; ++last_block) block_start += times_.at(blocks_[last_block]).end;
+      if (!is_kernel(step)) return;
+      if (part == figures_.size()) begin_part(block_start + times_.at(blocks_[block]).starts[i], block, i);
+      figures_.back().kernels = block_start + times_.at(blocks_[block]).starts[i] + step.device - start_;
+      figures_.back().energy_j += step.energy_j;
+    });
+    for (; last_block < blocks_.size(); ++last_block) block_start += times_.at(blocks_[last_block]).end;
+    end_part(block_start);
+    return std::move(figures_);
+  }
+
+ private:
+  void begin_part(Picoseconds start, std::size_t block, std::size_t first) {
+    end_part(start);
+    figures_.emplace_back();
+    start_ = start;
+    if (!launches_at_) return;
+    const std::vector<BodyStep>& steps = blocks_[block]->steps;
+    const auto [known, is_new] = launches_.try_emplace({blocks_[block], first});
+    if (is_new) {
+      known->second = best_launch(steps, times_.at(blocks_[block]).starts, kernels_from(steps, first), *launches_at_);
+    }
+    launch_ = known->second;
+  }
+
+  void end_part(Picoseconds end) {
+    if (figures_.empty()) return;
+    PassParts::Figures& part = figures_.back();
+    part.lasts = end - start_;
+    if (launch_) {
+      part.launch = launch_->launch;
+      part.lasts -= launch_->earlier;
+      part.kernels += launch_->kernels_later;
+    }
+    launch_.reset();
+  }
+
+  const PassSteps& blocks_;
+  PartCut cut_;
+  std::optional<double> launches_at_;
+  std::map<const Body*, BodyTimes> times_;
+  std::map<std::pair<const Body*, std::size_t>, std::optional<LaunchPoint>> launches_;
+  std::vector<PassParts::Figures> figures_;
+  Picoseconds start_ = 0;
+  std::optional<LaunchPoint> launch_;
+};
 
 struct Total {
   Picoseconds duration = 0;
@@ -63,36 +155,23 @@ struct Total {
 
 class PartPlans {
  public:
-  PartPlans(const PassParts& parts, Picoseconds change) : parts_(parts), settings_(parts.figures.front().size()) {
-    for (const Picoseconds wait : parts.waits) changes_.push_back(std::max<Picoseconds>(0, change - wait));
-  }
+  PartPlans(const PassParts& parts, Picoseconds change)
+      : parts_(parts), settings_(parts.figures.front().size()), change_(change) {}
 
   // Returns the cheapest plan if a picosecond costs `price` joules, and energy counts `weight` times.
   PartSettings cheapest(double price, double weight) const {
-    const auto cost = [&](std::size_t part, std::size_t setting) {
-      const PassParts::Figures& at = parts_.figures[part][setting];
-      return weight * at.energy_j + price * static_cast<double>(at.duration);
-    };
-    std::vector<double> best(settings_, 0);
+    std::vector<double> best(settings_, 0);  // cost of the parts before, if the next part has this setting
     std::vector<std::vector<std::size_t>> from;
     for (std::size_t part = 0; part < parts_.figures.size(); ++part) {
-      const std::size_t cheap = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
-      const double changed = best[cheap] + price * static_cast<double>(changes_[part]);
-      std::vector<std::size_t>& origin = from.emplace_back(settings_);
-      std::vector<double> next(settings_);
       for (std::size_t setting = 0; setting < settings_; ++setting) {
-        const bool stays = part == 0 || best[setting] <= changed;
-        origin[setting] = stays ? setting : cheap;
-        next[setting] = (stays ? best[setting] : changed) + cost(part, setting);
+        const PassParts::Figures& at = parts_.figures[part][setting];
+        best[setting] += weight * at.energy_j + price * static_cast<double>(at.lasts);
       }
-      best = std::move(next);
+      if (part + 1 < parts_.figures.size()) from.push_back(change_or_stay(part, price, best));
     }
     PartSettings out(parts_.figures.size());
-    std::size_t setting = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
-    for (std::size_t part = out.size(); part-- > 0;) {
-      out[part] = setting;
-      setting = from[part][setting];
-    }
+    out.back() = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+    for (std::size_t part = out.size(); part-- > 1;) out[part - 1] = from[part - 1][out[part]];
     return out;
   }
 
@@ -100,9 +179,9 @@ class PartPlans {
     Total out;
     for (std::size_t part = 0; part < plan.size(); ++part) {
       const PassParts::Figures& at = parts_.figures[part][plan[part]];
-      out.duration += at.duration;
+      out.duration += at.lasts;
       out.energy_j += at.energy_j;
-      if (part > 0 && plan[part] != plan[part - 1]) out.duration += changes_[part];
+      if (part + 1 < plan.size() && plan[part] != plan[part + 1]) out.duration += change_behind(part, plan[part]);
     }
     return out;
   }
@@ -126,9 +205,32 @@ class PartPlans {
   }
 
  private:
+  // Time of a change of setting behind a part, beyond the wait there.
+  Picoseconds change_behind(std::size_t part, std::size_t setting) const {
+    return std::max<Picoseconds>(0, change_ - parts_.figures[part][setting].waits());
+  }
+
+  // Returns for each setting of the part after `part` the cheapest setting of `part`, and lowers the costs to it.
+  std::vector<std::size_t> change_or_stay(std::size_t part, double price, std::vector<double>& best) const {
+    std::vector<double> changed = best;
+    for (std::size_t setting = 0; setting < settings_; ++setting) {
+      changed[setting] += price * static_cast<double>(change_behind(part, setting));
+    }
+    const auto cheap = static_cast<std::size_t>(std::min_element(changed.begin(), changed.end()) - changed.begin());
+    std::vector<std::size_t> from(settings_, cheap);
+    for (std::size_t setting = 0; setting < settings_; ++setting) {
+      if (best[setting] <= changed[cheap]) {
+        from[setting] = setting;
+      } else {
+        best[setting] = changed[cheap];
+      }
+    }
+    return from;
+  }
+
   const PassParts& parts_;
   std::size_t settings_;
-  std::vector<Picoseconds> changes_;  // by part: time of a change of setting before it
+  Picoseconds change_;
 };
 
 // A step for the time of a change of clock, behind the kernels of a part.
@@ -140,22 +242,71 @@ BodyStep change_step(Picoseconds change) {
   return step;
 }
 
+// A block whose kernels have settings of their own.
+class MixedBlock {
+ public:
+  explicit MixedBlock(const std::vector<BodyStep>& steps) : steps_(steps), changes_(steps.size()) {
+    for (std::size_t i = 0; i < steps.size(); ++i) order_.push_back(i);
+  }
+
+  std::size_t size() const { return steps_.size(); }
+  bool is_kernel_at(std::size_t i) const { return is_kernel(steps_[i]); }
+
+  // `change`: time of a change of clock behind the kernel; 0: none.
+  void set_kernel(std::size_t i, const BodyStep& own, Picoseconds change) {
+    steps_[i].device = own.device;
+    steps_[i].energy_j = own.energy_j;
+    changes_[i] = change;
+  }
+
+  // Lets the collectives before the kernels from `first` on start with kernel `launch` of these. `own`: the block's
+  // steps at the setting of these kernels.
+  void launch(std::span<const BodyStep> own, std::size_t first, std::size_t launch, double memory_bytes_per_s) {
+    const KernelsBeside place = kernels_from(own, first);
+    const auto times = launched_with(own, times_of(own).starts, place, launch, memory_bytes_per_s);
+    if (!times) fail_internal("collectives cannot start later");
+    for (std::size_t i = place.kernels; i < place.end; ++i) steps_[i].device = times->device[i - place.kernels];
+    const auto at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::rotate(at(place.collectives), at(place.kernels), at(place.kernels + launch));
+    for (std::size_t i = place.collectives; i < place.kernels; ++i) {
+      steps_[i].after.push_back(static_cast<int>(place.kernels + launch - 1));
+    }
+  }
+
+  Body body() const {
+    Body out;
+    std::vector<int> places(steps_.size());  // of the steps in the new body
+    for (const std::size_t i : order_) {
+      BodyStep step = steps_[i];
+      for (int& before : step.after) before = places[static_cast<std::size_t>(before)];
+      places[i] = static_cast<int>(out.steps.size());
+      out.steps.push_back(std::move(step));
+      if (changes_[i] > 0) out.steps.push_back(change_step(changes_[i]));
+    }
+    return out;
+  }
+
+ private:
+  std::vector<BodyStep> steps_;
+  std::vector<Picoseconds> changes_;
+  std::vector<std::size_t> order_;
+};
+
 }  // namespace
 
-PassParts parts_of(std::span<const PassSteps> settings) {
+PassParts parts_of(std::span<const PassSteps> settings, PartCut cut, std::optional<double> launches_at) {
   PassParts out;
   for (std::size_t setting = 0; setting < settings.size(); ++setting) {
-    each_step(settings[setting], [&](const BodyStep& step, std::size_t, std::size_t, std::size_t part) {
-      if (!is_kernel(step)) return;
-      if (part == out.figures.size()) out.figures.emplace_back(settings.size());
-      out.figures[part][setting].duration += step.device;
-      out.figures[part][setting].energy_j += step.energy_j;
-    });
+    const std::vector<PassParts::Figures> at = PartsAtSetting(settings[setting], cut, launches_at).run();
+    out.figures.resize(at.size());
+    for (std::size_t part = 0; part < at.size(); ++part) out.figures[part].push_back(at[part]);
   }
-  const std::vector<Span> spans = spans_of_parts(settings.front());
-  for (std::size_t part = 0; part < spans.size(); ++part) {
-    out.waits.push_back(part == 0 ? 0 : spans[part].start - spans[part - 1].end);
-  }
+  return out;
+}
+
+PartLaunches launches_of(const PassParts& parts, const PartSettings& plan) {
+  PartLaunches out;
+  for (std::size_t part = 0; part < plan.size(); ++part) out.push_back(parts.figures[part][plan[part]].launch);
   return out;
 }
 
@@ -171,45 +322,46 @@ std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds chan
   return out;
 }
 
-std::vector<MixedPass::BlockSettings> MixedPass::by_block(const PartSettings& plan) const {
-  std::vector<BlockSettings> out(settings_.front().size());
-  int* last = nullptr;
-  std::size_t last_part = 0;
+std::vector<MixedPass::BlockPlan> MixedPass::by_block(const PartSettings& plan, const PartLaunches& launches) const {
+  std::vector<BlockPlan> out(settings_.front().size());
+  KernelPlan* last = nullptr;
+  std::size_t last_part = plan.size();
   for (std::size_t block = 0; block < out.size(); ++block) out[block].reserve(settings_.front()[block]->steps.size());
-  each_step(settings_.front(), [&](const BodyStep& step, std::size_t block, std::size_t, std::size_t part) {
+  each_step(settings_.front(), cut_, [&](const BodyStep& step, std::size_t block, std::size_t, std::size_t part) {
     if (!is_kernel(step)) return;
-    if (last != nullptr && plan[part] != plan[last_part] && change_ > 0) *last = -1 - *last;
-    last = &out[block].emplace_back(static_cast<int>(plan[part]));
+    const bool begins = part != last_part;
+    if (begins && last != nullptr && surroundings_.change > 0) last->change_behind = plan[part] != plan[last_part];
+    last = &out[block].emplace_back();
+    last->setting = plan[part];
+    if (begins && !launches.empty()) last->launch = launches[part];
     last_part = part;
   });
   return out;
 }
 
-Body MixedPass::mixed(std::size_t block, const BlockSettings& kernels) const {
-  Body out;
-  std::vector<int> places;  // of the block's steps in the new body
-  auto kernel = kernels.begin();
-  const std::vector<BodyStep>& steps = settings_.front()[block]->steps;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    BodyStep step = steps[i];
-    const int setting = is_kernel(step) ? *kernel++ : 0;
-    if (is_kernel(step)) {
-      const BodyStep& own = settings_[static_cast<std::size_t>(setting < 0 ? -1 - setting : setting)][block]->steps[i];
-      step.device = own.device;
-      step.energy_j = own.energy_j;
-    }
-    for (int& before : step.after) before = places[static_cast<std::size_t>(before)];
-    places.push_back(static_cast<int>(out.steps.size()));
-    out.steps.push_back(std::move(step));
-    if (setting < 0) out.steps.push_back(change_step(change_));
+Body MixedPass::mixed(std::size_t block, const BlockPlan& kernels) const {
+  MixedBlock out(settings_.front()[block]->steps);
+  auto plan = kernels.begin();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!out.is_kernel_at(i)) continue;
+    const std::vector<BodyStep>& own = settings_[plan->setting][block]->steps;
+    out.set_kernel(i, own[i], plan->change_behind ? surroundings_.change : 0);
+    ++plan;
   }
-  return out;
+  plan = kernels.begin();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!out.is_kernel_at(i)) continue;
+    const std::vector<BodyStep>& own = settings_[plan->setting][block]->steps;
+    if (plan->launch > 0) out.launch(own, i, plan->launch, surroundings_.memory_bytes_per_s);
+    ++plan;
+  }
+  return out.body();
 }
 
-FoldedBody MixedPass::folded(const PartSettings& plan) {
+FoldedBody MixedPass::folded(const PartSettings& plan, const PartLaunches& launches) {
   FoldedBody out;
-  out.host = out.lead = pass_host_;
-  const std::vector<BlockSettings> blocks = by_block(plan);
+  out.host = out.lead = surroundings_.pass_host;
+  const std::vector<BlockPlan> blocks = by_block(plan, launches);
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     const auto [known, is_new] = known_.try_emplace({settings_.front()[block], blocks[block]});
     if (is_new) known->second = fold(mixed(block, blocks[block]));

@@ -1,9 +1,13 @@
 #pragma once
 
+#include "energy/launch_points.hpp"
 #include "program/body.hpp"
 
+#include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,24 +18,36 @@ namespace mirfak {
 // the same order; blocks that are alike are one Body.
 using PassSteps = std::vector<const Body*>;
 
-// Parts of a pass, of one rank: a part is the kernels between two collectives in the order of issue.
+// Kernels that have a clock of their own, in the order of issue: those between two collectives of a pass, or of these
+// the consecutive ones of one class (Activity: products, attention, bound by memory).
+enum class PartCut : std::uint8_t { collectives, kernel_classes };
+
+// Parts of a pass, of one rank.
 struct PassParts {
   struct Figures {
-    Picoseconds duration = 0;
+    Picoseconds kernels = 0;  // from the start of the part's first kernel to the end of its last
+    Picoseconds lasts = 0;    // until the next part starts, or the pass ends: with what the kernels behind wait for
     double energy_j = 0;
+    std::size_t launch = 0;  // the part's kernel with which the collectives beside it start; 0: as soon as they can
+
+    Picoseconds waits() const { return lasts - kernels; }
   };
-  std::vector<std::vector<Figures>> figures;  // by part and setting: sums over the part's kernels
-  // By part: time for which the kernels wait for collectives before it, at the first setting; 0 for the first part.
-  std::vector<Picoseconds> waits;
+  std::vector<std::vector<Figures>> figures;  // by part and setting
 };
-PassParts parts_of(std::span<const PassSteps> settings);
+// Returns the parts with collectives that start as soon as their data are there or, if `launches_at` is given, with
+// collectives that start with the kernel that ends the part soonest (launch_points.hpp). `launches_at`: bytes per
+// second that kernels and collectives of both halves of a microbatch move through the memory at most.
+PassParts parts_of(std::span<const PassSteps> settings, PartCut cut, std::optional<double> launches_at = {});
 
 // A setting for each part.
 using PartSettings = std::vector<std::size_t>;
+// A kernel for each part, with which the collectives beside it start, as PassParts::Figures says; none: 0 for each.
+using PartLaunches = std::vector<std::size_t>;
+PartLaunches launches_of(const PassParts& parts, const PartSettings& plan);
 
 // Returns the settings of the corners of the lower convex hull of all plans of a pass (time, energy), the fastest
-// first. The time of a plan is the sum of its parts' durations, and for each change of setting the time of a change
-// beyond the wait before the part: a change begins when the part before has ended, and the next part waits for its end.
+// first. The time of a plan is the sum of its parts, and for each change of setting the time of a change beyond the
+// wait before the part: a change begins when the part before has ended, and the next part waits for its end.
 // If a change takes longer than the pass, only plans of one setting are left.
 //
 // For a price of time, the cheapest plan is a shortest path over parts and settings; prices between known corners find
@@ -43,22 +59,35 @@ std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds chan
 // the part before; collectives are those of the first setting.
 class MixedPass {
  public:
-  // `pass_host`: the host's work at the start of the pass. The settings must outlive this object.
-  MixedPass(std::span<const PassSteps> settings, Picoseconds change, Picoseconds pass_host)
-      : settings_(settings), change_(change), pass_host_(pass_host) {}
+  // Constants of a pass besides its settings.
+  struct Surroundings {
+    Picoseconds change = 0;         // time of a change of clock
+    Picoseconds pass_host = 0;      // the host's work at the start of the pass
+    double memory_bytes_per_s = 0;  // as parts_of() says; for launches alone
+  };
+  // The settings must outlive this object.
+  MixedPass(std::span<const PassSteps> settings, PartCut cut, const Surroundings& surroundings)
+      : settings_(settings), cut_(cut), surroundings_(surroundings) {}
 
-  FoldedBody folded(const PartSettings& plan);
+  // `launches`: of parts for which launched_with() gives times.
+  FoldedBody folded(const PartSettings& plan, const PartLaunches& launches = {});
 
  private:
-  // By kernel of a block, the setting; negative: a change of clock follows (-1 - setting).
-  using BlockSettings = std::vector<int>;
-  std::vector<BlockSettings> by_block(const PartSettings& plan) const;
-  Body mixed(std::size_t block, const BlockSettings& kernels) const;
+  struct KernelPlan {
+    std::size_t setting = 0;
+    std::size_t launch = 0;      // at the first kernel of a part that is in the block
+    bool change_behind = false;  // a change of clock follows
+
+    friend auto operator<=>(const KernelPlan&, const KernelPlan&) = default;
+  };
+  using BlockPlan = std::vector<KernelPlan>;  // by kernel of a block
+  std::vector<BlockPlan> by_block(const PartSettings& plan, const PartLaunches& launches) const;
+  Body mixed(std::size_t block, const BlockPlan& kernels) const;
 
   std::span<const PassSteps> settings_;
-  Picoseconds change_;
-  Picoseconds pass_host_;
-  std::map<std::pair<const Body*, BlockSettings>, FoldedBody> known_;
+  PartCut cut_;
+  Surroundings surroundings_;
+  std::map<std::pair<const Body*, BlockPlan>, FoldedBody> known_;
 };
 
 }  // namespace mirfak

@@ -31,9 +31,19 @@ Body in_order_of(const PairedBody& highest, const PairedBody& other) {
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     const BodyStep& step = other.body.steps[place.at(of_highest[i])];
     out.steps[i].device = step.device;
+    out.steps[i].lost = step.lost;
     out.steps[i].energy_j = step.energy_j;
   }
   return out;
+}
+
+// Returns a body in which no kernel is faster than at the highest clock. One clock for all lets kernels before a kernel
+// take longer, so that it loses less to a collective; with clocks of their own it must not have that from theirs.
+Body no_faster(Body body, const Body& highest) {
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    body.steps[i].device = std::max(body.steps[i].device, highest.steps[i].device);
+  }
+  return body;
 }
 
 // The clocks of a plan's parts, and their mean over the time of the kernels.
@@ -49,7 +59,7 @@ PartClocks clocks_of(const PassParts& parts, const PartSettings& plan, const std
     const double clock = clocks[plan[part]];
     if (out.runs.empty() || out.runs.back().clock_hz != clock) out.runs.push_back({clock, 0});
     ++out.runs.back().parts;
-    const double lasts = to_seconds(parts.figures[part][plan[part]].duration);
+    const double lasts = to_seconds(parts.figures[part][plan[part]].kernels);
     out.mean_hz += clock * lasts;
     seconds += lasts;
   }
@@ -99,36 +109,76 @@ const Body& PassWays::block_of(const PassPlace& of, int index, std::size_t setti
   return known->second;
 }
 
-PassSteps PassWays::steps_of(const PassPlace& of, std::size_t setting) {
+const Body& PassWays::no_faster_block_of(const PassPlace& of, int index, std::size_t setting) {
+  const Body& highest = block_of(of, index, 0);
+  if (setting == 0) return highest;
+  const auto [known, is_new] = no_faster_.try_emplace({&highest, setting});
+  if (is_new) known->second = no_faster(block_of(of, index, setting), highest);
+  return known->second;
+}
+
+PassSteps PassWays::steps_of(const PassPlace& of, std::size_t setting, PartCut cut) {
   PassSteps out;
-  for (int i = 0; i < chunk(of).blocks(); ++i) out.push_back(&block_of(of, i, setting));
+  for (int i = 0; i < chunk(of).blocks(); ++i) {
+    const bool by_class = cut == PartCut::kernel_classes;
+    out.push_back(by_class ? &no_faster_block_of(of, i, setting) : &block_of(of, i, setting));
+  }
   return out;
 }
 
-std::vector<ClockChoice> PassWays::choices(const PassPlace& of, std::optional<Picoseconds> change, double ranks) {
+// Adds plans of one setting each and, with clocks of parts, those of the hull. `late`: with the launches of the
+// figures, without plans whose collectives all start as soon as they can.
+void PassWays::add_hull(const PassParts& parts, const Inside& inside, bool late, std::vector<Plan>& out) {
+  std::vector<PartSettings> plans;
+  for (std::size_t setting = 0; setting < parts.figures.front().size(); ++setting) {
+    plans.emplace_back(parts.figures.size(), setting);
+  }
+  if (inside.change) {
+    for (PartSettings& plan : hull_of_parts(parts, *inside.change)) plans.push_back(std::move(plan));
+  }
+  for (PartSettings& plan : plans) {
+    PartLaunches launches = late ? launches_of(parts, plan) : PartLaunches{};
+    const auto is_late = [](std::size_t launch) { return launch > 0; };
+    if (late && std::none_of(launches.begin(), launches.end(), is_late)) continue;
+    out.push_back({std::move(plan), std::move(launches)});
+  }
+}
+
+double PassWays::memory_bytes_per_s(const PassPlace& of) const {
+  return shared_memory_bytes_per_s(plan(of, 0).costs.hardware->hardware.gpu);
+}
+
+std::shared_ptr<PassWay> PassWays::way_of(const Plan& plan, std::vector<PassWay::Run> clocks) const {
+  auto out = std::make_shared<PassWay>();
+  out->nanobatches = job_->strategy.nanobatches;
+  out->communication_sms = job_->strategy.communication_sms;
+  out->clocks = std::move(clocks);
+  for (std::size_t part = 0; part < plan.launches.size(); ++part) {
+    const auto kernel = static_cast<int>(plan.launches[part]);
+    if (kernel > 0) out->launches.push_back({static_cast<int>(part), kernel});
+  }
+  return out;
+}
+
+std::vector<ClockChoice> PassWays::choices(const PassPlace& of, const Inside& inside, double ranks) {
   const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(of.stage)];
   std::vector<PassSteps> settings;
-  for (std::size_t setting = 0; setting < clocks.size(); ++setting) settings.push_back(steps_of(of, setting));
-  const PassParts parts = parts_of(settings);
-  std::vector<PartSettings> plans;
-  for (std::size_t setting = 0; setting < clocks.size(); ++setting) plans.emplace_back(parts.figures.size(), setting);
-  if (change) {
-    for (PartSettings& plan : hull_of_parts(parts, *change)) plans.push_back(std::move(plan));
-  }
-  MixedPass pass(settings, change.value_or(0), plan(of, 0).pass_host);
+  for (std::size_t setting = 0; setting < clocks.size(); ++setting)
+    settings.push_back(steps_of(of, setting, inside.cut));
+  const PassParts parts = parts_of(settings, inside.cut);
+  std::vector<Plan> plans;
+  add_hull(parts, inside, false, plans);
+  if (inside.launches) add_hull(parts_of(settings, inside.cut, memory_bytes_per_s(of)), inside, true, plans);
+  MixedPass pass(settings, inside.cut, {inside.change.value_or(0), plan(of, 0).pass_host, memory_bytes_per_s(of)});
   std::vector<ClockChoice> out;
   Picoseconds longest = 0;  // of one clock: no plan of parts is worth waiting for its changes for longer
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const PartSettings& each = plans[i];
-    const FoldedBody folded = pass.folded(each);
+    const Plan& each = plans[i];
+    const FoldedBody folded = pass.folded(each.settings, each.launches);
     if (i < clocks.size()) longest = std::max(longest, folded.device);
     if (folded.device > longest) continue;
-    PartClocks run = clocks_of(parts, each, clocks);
-    auto way = std::make_shared<PassWay>();
-    way->nanobatches = job_->strategy.nanobatches;
-    way->communication_sms = job_->strategy.communication_sms;
-    way->clocks = std::move(run.runs);
-    out.push_back({run.mean_hz, folded.device, folded.energy_j * ranks, std::move(way)});
+    PartClocks run = clocks_of(parts, each.settings, clocks);
+    out.push_back({run.mean_hz, folded.device, folded.energy_j * ranks, way_of(each, std::move(run.runs))});
   }
   return out;
 }

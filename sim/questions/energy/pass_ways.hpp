@@ -32,13 +32,29 @@ class PassWays {
   FoldedBody at_highest(const PassPlace& of) const;
   // True if the host's work on the pass takes longer than the device's: then the pass's own time does not decide.
   bool host_decides(const PassPlace& of) const;
-  // Returns the pass at each setting and, if `change` is given, with a setting for each part at the corners of the hull
-  // of such plans, with `change` as the time of a change of clock. Energies are those of `ranks` ranks.
-  std::vector<ClockChoice> choices(const PassPlace& of, std::optional<Picoseconds> change, double ranks);
+  // Choices inside of a pass.
+  struct Inside {
+    std::optional<Picoseconds> change = {};  // time of a change of clock between parts; nothing: one clock
+    PartCut cut = PartCut::collectives;      // of the parts that have clocks of their own
+    bool launches = false;  // collectives beside the other half's kernels may start later (launch_points.hpp)
+  };
+  // Returns the pass at each setting and, with clocks of parts, with a setting for each part at the corners of the hull
+  // of such plans; with launches, all of these also with the launches that end each part soonest. Energies are those of
+  // `ranks` ranks.
+  std::vector<ClockChoice> choices(const PassPlace& of, const Inside& inside, double ranks);
 
  private:
-  PassSteps steps_of(const PassPlace& of, std::size_t setting);
+  struct Plan {
+    PartSettings settings;
+    PartLaunches launches;  // empty: collectives start as soon as they can
+  };
+  static void add_hull(const PassParts& parts, const Inside& inside, bool late, std::vector<Plan>& out);
+  std::shared_ptr<PassWay> way_of(const Plan& plan, std::vector<PassWay::Run> clocks) const;
+  double memory_bytes_per_s(const PassPlace& of) const;
+
+  PassSteps steps_of(const PassPlace& of, std::size_t setting, PartCut cut);
   const Body& block_of(const PassPlace& of, int index, std::size_t setting);
+  const Body& no_faster_block_of(const PassPlace& of, int index, std::size_t setting);
   const StagePlan& plan(const PassPlace& of, std::size_t setting) const {
     return at_[setting][static_cast<std::size_t>(of.stage)];
   }
@@ -51,6 +67,7 @@ class PassWays {
   // Bodies with two parts of a microbatch at lower settings, in the order of the highest one.
   using BodyKey = std::pair<const Body*, std::size_t>;
   std::map<BodyKey, Body> ordered_;
+  std::map<BodyKey, Body> no_faster_;  // bodies at lower settings, as no_faster() has them
 };
 
 }  // namespace mirfak

@@ -210,11 +210,13 @@ void ClockedJob::add_ways() {
   PassWays own = ways_of({job_.strategy.nanobatches, job_.strategy.communication_sms});
   const std::vector<std::optional<PassPlace>> places = places_of_kinds(own);
   std::vector<std::vector<ClockChoice>> all = out_.settings;
+  const PassWays::Inside inside{units_.change, units_.cut, units_.launches};
   const auto add = [&](PassWays& passes, std::size_t kind, bool is_own) {
     const double ranks = out_.multiplicity(first_of_kind_[kind]);
-    for (ClockChoice& choice : passes.choices(*places[kind], units_.change, ranks)) {
+    for (ClockChoice& choice : passes.choices(*places[kind], inside, ranks)) {
       // The job's own way at one clock is a choice already.
-      if (!is_own || choice.way->clocks.size() > 1) all[kind].push_back(std::move(choice));
+      const bool is_known = is_own && choice.way->clocks.size() < 2 && choice.way->launches.empty();
+      if (!is_known) all[kind].push_back(std::move(choice));
     }
   };
   for (std::size_t kind = 0; kind < places.size(); ++kind) {

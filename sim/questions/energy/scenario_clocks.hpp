@@ -1,6 +1,7 @@
 #pragma once
 
 #include "energy/clocked_program.hpp"
+#include "energy/part_clocks.hpp"
 #include "program/job.hpp"
 
 #include <optional>
@@ -25,6 +26,9 @@ namespace mirfak {
 struct ClockUnits {
   // Time of a change of clock between two parts of a pass; nothing: a pass has one clock.
   std::optional<Picoseconds> change = {};
+  PartCut cut = PartCut::collectives;  // of the parts
+  // In passes of two parts of a microbatch, collectives may start later than their data are there.
+  bool launches = false;
   // Ways to run each pass besides the job's own: parts of a microbatch, multiprocessors of collectives.
   struct Way {
     int nanobatches = 1;
@@ -32,7 +36,7 @@ struct ClockUnits {
   };
   std::vector<Way> ways = {};
 
-  bool passes_alone() const { return !change && ways.empty(); }
+  bool passes_alone() const { return !change && !launches && ways.empty(); }
 };
 ClockedProgram clocked_program(const Job& job, const ClockUnits& units = {});
 

@@ -88,6 +88,36 @@ void add_lost(Figures& out) {
   }
 }
 
+// Energies of a training have the ranges of an iteration's, in proportion.
+auto end_of_energy(double IterationResult::*end) {
+  return [end](const TrainingInputs& in) {
+    const IterationResult& iteration = in.prediction.iteration;
+    const TrainingEstimate& of = in.prediction.estimate;
+    return iteration.energy_j > 0 ? (of.energy_j - of.around_j) * (iteration.*end / iteration.energy_j) : 0;
+  };
+}
+auto end_of_machine(double TrainingEstimate::*of, double IterationResult::*end) {
+  return [=](const TrainingInputs& in) {
+    const IterationResult& iteration = in.prediction.iteration;
+    return iteration.machine_energy_j > 0 ? in.prediction.estimate.*of * (iteration.*end / iteration.machine_energy_j)
+                                          : 0;
+  };
+}
+
+// Adds both ends of the range of an energy.
+template <typename Number>
+void add_range(Figures& out, const std::string& key, const std::string& label, double IterationResult::*known,
+               const Number& low, const Number& high) {
+  const char* const no_range = "hw_profiles/ranges.yaml says nothing of powers, or the iteration has no range";
+  const auto is_known = [known](const TrainingInputs& in) { return in.prediction.iteration.*known > 0; };
+  out.add(key + "_low_j", label + ", from",
+          key + "_j in proportion to an iteration's range, as if lost time erred as iterations do; chance not counted.",
+          low)
+      .unknown(no_range, is_known);
+  out.add(key + "_high_j", label + ", to", "The end of the range that " + key + "_low_j begins.", high)
+      .unknown(no_range, is_known);
+}
+
 void add_consumption(Figures& out) {
   out.add("cost_usd", "cost", "Price of all nodes, spares too, until the training is done, in USD.",
           estimate(&TrainingEstimate::cost_usd))
@@ -97,11 +127,19 @@ void add_consumption(Figures& out) {
     const TrainingEstimate& of = in.prediction.estimate;
     return of.energy_j - of.around_j;
   });
+  add_range(out, "energy", "energy", &IterationResult::energy_high_j, end_of_energy(&IterationResult::energy_low_j),
+            end_of_energy(&IterationResult::energy_high_j));
   out.add("machine_energy_j", "energy of the machine", "Energy of GPUs, hosts (of spares too) and network.",
           estimate(&TrainingEstimate::energy_j));
+  add_range(out, "machine_energy", "energy of the machine", &IterationResult::machine_energy_high_j,
+            end_of_machine(&TrainingEstimate::energy_j, &IterationResult::machine_energy_low_j),
+            end_of_machine(&TrainingEstimate::energy_j, &IterationResult::machine_energy_high_j));
   out.add("facility_energy_j", "energy of the facility",
           "Energy of the machine, times the facility's PUE, and of its cooling.",
           estimate(&TrainingEstimate::facility_energy_j));
+  add_range(out, "facility_energy", "energy of the facility", &IterationResult::machine_energy_high_j,
+            end_of_machine(&TrainingEstimate::facility_energy_j, &IterationResult::machine_energy_low_j),
+            end_of_machine(&TrainingEstimate::facility_energy_j, &IterationResult::machine_energy_high_j));
   out.add("co2_kg", "CO2", "CO2 of the facility's energy, hour by hour.", estimate(&TrainingEstimate::co2_kg))
       .unknown("no intensity of the grid is known", has_carbon);
   out.add("embodied_co2_kg", "embodied CO2", "The training's share of the CO2 of making the GPUs.",

@@ -38,11 +38,10 @@ class RunPower {
 
  private:
   void check_size(double numbers, double interval_s) const {
-    if (numbers <= static_cast<double>(kMostTrainingPowerNumbers)) return;
-    fail_input({"--power-resolution", 0, 0},
-               fmt::format("the power of a run of {} every {} is more than {} million numbers", format_seconds(end_s_),
-                           format_seconds(interval_s), kMostTrainingPowerNumbers / 1'000'000),
-               "ask for a coarser resolution");
+    check_power_numbers(
+        numbers,
+        fmt::format("the power of a run of {} every {} is", format_seconds(end_s_), format_seconds(interval_s)),
+        kCoarserResolution);
   }
 
   std::vector<double>& series_of(TimePart part) {

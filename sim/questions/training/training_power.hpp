@@ -1,6 +1,8 @@
 #pragma once
 
+#include "base/units.hpp"
 #include "cluster/cluster.hpp"
+#include "simulation/power_grid.hpp"
 #include "training/run.hpp"
 
 #include <array>
@@ -30,12 +32,11 @@ struct TrainingPower {
   std::size_t drawn_parts() const;  // number of parts that are not empty
 };
 
-// Most numbers of all series together: some 100 MB as text.
-inline constexpr std::size_t kMostTrainingPowerNumbers = 10'000'000;
+inline constexpr PowerResolutions kTrainingResolutions{1, kSecondsPerHour, 60};
 
 // Returns the power of a run. `spans`: all of its stretches, of run_training(course). The intervals divide the run;
 // their length is the nearest to `interval_s`. Error(input) with --power-resolution for more than
-// kMostTrainingPowerNumbers numbers. Its notes are empty.
+// kMostPowerNumbers numbers. Its notes are empty.
 TrainingPower power_of_run(const TrainingCourse& course, std::span<const RunSpan> spans, double interval_s);
 
 // Names the node types whose power without work is not known, so that hosts count with what they draw with work.

@@ -264,11 +264,11 @@ def frontier(
     """The least energy of an iteration for every time that it may take, and the clock of every pass.
 
     stragglers: also plans for another pipeline that takes so many times as long, each at least 1; default what
-    cluster.perturbations make of the iteration. unit: "pass", or "part", of which each has a clock of its own between
-    collectives; switch_time: seconds of a change of clock inside a pass, default 0.01. joint: also chooses for each pass
-    whether its microbatch runs as two parts, and the multiprocessors of its collectives, of which communication_sms
-    names the candidates beside what the library chooses; default 2, 4, 8 and 16. nodes: as of simulate(), for a capture
-    of a pipeline.
+    cluster.perturbations make of the iteration. unit: what has a clock of its own, a "pass", its "part" between two
+    collectives, or in this part a "kernel-class"; switch_time: seconds of a change of clock inside a pass, default 0.01.
+    joint: also chooses for each pass whether its microbatch runs as two parts, the kernels that their collectives start
+    with, and the multiprocessors of collectives, of which communication_sms names the candidates beside what the library
+    chooses; default 2, 4, 8 and 16. nodes: as of simulate(), for a capture of a pipeline.
     """
     factors = [float(factor) for factor in stragglers]
     for factor in factors:
@@ -277,8 +277,8 @@ def frontier(
                 f"stragglers: expected a factor from 1 to 1000, found {factor}",
                 hint="1.2 is a pipeline that takes 20 % longer",
             )
-    parts = one_of("unit", unit, ("pass", "part")) == 1
-    if switch_time is not None and not (parts or joint):
+    units = one_of("unit", unit, ("pass", "part", "kernel-class"))
+    if switch_time is not None and not (units > 0 or joint):
         raise InputError("switch_time is of clocks inside passes", hint='add unit="part" or joint=True')
     if switch_time is not None and not 0 <= switch_time <= 10:
         raise InputError(f"switch_time: expected seconds up to 10, found {switch_time}", hint="such as 0, 0.001 or 0.01")
@@ -291,7 +291,7 @@ def frontier(
     found = _mirfak.frontier(
         input_of(scenario, overrides, data, one_or_more(nodes)),
         factors,
-        parts,
+        units,
         joint,
         0.01 if switch_time is None else float(switch_time),
         multiprocessors,
