@@ -331,7 +331,9 @@ Broken chunks_fit_schedule(const RuleInput& in) {
                      fmt::format("{} has {} chunks per stage, not {}", schedule.name, schedule.chunks, chunks),
                      "leave strategy.virtual_pipeline out"};
   }
-  const std::optional<Unfit> unfit = schedule.unfit(pipeline_shape(in.strategy, 1));
+  PipelineShape shape = pipeline_shape(in.strategy, 1);
+  if (schedule.in_groups) shape.microbatches = shape.group;  // no message is made for searches to throw away
+  const std::optional<Unfit> unfit = schedule.unfit(shape);
   if (!unfit || unfit->size != Unfit::Size::stages) return std::nullopt;
   return Violation{"strategy.schedule", unfit->message, unfit->hint};
 }

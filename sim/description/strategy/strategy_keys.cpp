@@ -70,6 +70,7 @@ StrategyKey key_of() {
           value_of_field<index>,
           left_out<index>,
           means_something<index>,
+          field.effective == nullptr && !std::is_same_v<FieldType<index>, std::vector<StageShape>>,
           field.chosen};
 }
 

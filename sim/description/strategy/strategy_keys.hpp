@@ -19,6 +19,7 @@ struct StrategyKey {
   Value (*value)(const Strategy&);
   bool (*left_out)(const Strategy&);         // true if the field has a default that is not a value of the key
   bool (*means_something)(const Strategy&);  // false: written scenarios may leave the field out
+  bool own;                                  // true if no other field decides the value or if it is left out
   ChosenBySearch chosen;
 
   std::string text(const Strategy& strategy) const { return line_of(value(strategy)); }

@@ -13,6 +13,7 @@
 #include "scenario/search_dimensions.hpp"
 #include "scenario/sections.hpp"
 #include "strategy/rules.hpp"
+#include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -250,11 +251,68 @@ std::vector<OpenRefusal> narrow(SearchScenario& scenario, const std::vector<List
 
 using StrategyRefusal = std::function<bool(const Strategy&)>;
 
-StrategyRefusal any_of(const std::shared_ptr<const Job>& job, std::vector<OpenRefusal> refusals) {
+// A condition as it is asked for very many strategies. One that reads a single parameter is decided beforehand for
+// every value of the parameter in the space: no text is made of the value.
+class AskedCondition {
+ public:
+  AskedCondition(const OptionCondition& condition, const std::shared_ptr<const Job>& job, const StrategySpace& space)
+      : condition_(&condition), job_(job) {
+    const SpaceKeys keys(space);
+    const Keys varied = keys.varied(keys_of(condition));
+    if (varied.size() != 1 || !is_own(*varied.begin())) return;
+    for (const SearchDimension& dimension : search_dimensions()) {
+      if (scenario_key(dimension) == *varied.begin()) dimension_ = &dimension;
+    }
+    if (dimension_ == nullptr) return;
+    for (const double value : dimension_->values(space)) {
+      Strategy strategy = keys.plain();
+      dimension_->set(strategy, value);
+      answers_.emplace_back(value, asked(strategy));
+    }
+  }
+
+  bool holds(const Strategy& strategy) const {
+    if (dimension_ == nullptr) return asked(strategy);
+    const double value = dimension_->of(strategy);
+    const auto known =
+        std::find_if(answers_.begin(), answers_.end(), [&](const auto& one) { return one.first == value; });
+    return known != answers_.end() ? known->second : asked(strategy);
+  }
+
+ private:
+  // Returns true if the text of a key follows from the member of this key alone.
+  static bool is_own(std::string_view scenario_key) {
+    const auto keys = strategy_keys();
+    return std::any_of(keys.begin(), keys.end(), [&](const StrategyKey& one) {
+      return one.own && scenario_key == fmt::format("{}{}", kStrategy, one.key);
+    });
+  }
+  bool asked(const Strategy& strategy) const {
+    return condition_->holds([&](std::string_view key) { return job_value(*job_, strategy, key); });
+  }
+
+  const OptionCondition* condition_;
+  std::shared_ptr<const Job> job_;
+  const SearchDimension* dimension_ = nullptr;  // null: the condition reads several keys
+  std::vector<std::pair<double, bool>> answers_;
+};
+
+// Returns a function that says if one of the refusals holds.
+StrategyRefusal any_of(const SearchScenario& scenario, const std::shared_ptr<const Job>& job,
+                       const std::vector<OpenRefusal>& refusals) {
   if (refusals.empty()) return {};
-  return [job, refusals = std::move(refusals)](const Strategy& strategy) {
-    return std::any_of(refusals.begin(), refusals.end(),
-                       [&](const OpenRefusal& one) { return one.holds(*job, strategy); });
+  std::vector<std::vector<AskedCondition>> asked;
+  for (const OpenRefusal& refusal : refusals) {
+    std::vector<AskedCondition>& conditions = asked.emplace_back();
+    for (const OptionCondition* condition : refusal.conditions) {
+      conditions.emplace_back(*condition, job, scenario.search.spec.space);
+    }
+  }
+  return [asked = std::move(asked)](const Strategy& strategy) {
+    return std::any_of(asked.begin(), asked.end(), [&](const std::vector<AskedCondition>& conditions) {
+      return std::all_of(conditions.begin(), conditions.end(),
+                         [&](const AskedCondition& one) { return one.holds(strategy); });
+    });
   };
 }
 
@@ -270,8 +328,8 @@ void add_refusals(SearchScenario& scenario, const std::vector<OpenRefusal>& open
   std::vector<OpenRefusal> late;
   for (const OpenRefusal& one : open) (one.read_by_branches() ? early : late).push_back(one);
   Refusals& refusals = scenario.search.spec.refusals;
-  refusals.of_branch = either(refusals.of_branch, any_of(job, std::move(early)));
-  refusals.of_strategy = either(refusals.of_strategy, any_of(job, std::move(late)));
+  refusals.of_branch = either(refusals.of_branch, any_of(scenario, job, early));
+  refusals.of_strategy = either(refusals.of_strategy, any_of(scenario, job, late));
 }
 
 void write_resolved(SearchScenario& scenario) {

@@ -124,7 +124,8 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
   std::vector<ChunkPlan> chunks;
   for (const LayerRange& range : layers_of[static_cast<std::size_t>(stage)]) {
     const int part = placement.part_of(stage, static_cast<int>(chunks.size()));
-    chunks.push_back(chunk_of(job, blocks, layers, range, part == 0, part + 1 == placement.parts()));
+    chunks.push_back(
+        chunk_of(job.model, job.strategy, blocks, layers, range, part == 0, part + 1 == placement.parts()));
   }
   return chunks;
 }
@@ -211,8 +212,8 @@ std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& block
   return out;
 }
 
-ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const LayerBlocks> layers,
-                   const LayerRange& range, bool embedding, bool head) {
+ChunkPlan chunk_of(const ModelSpec& model, const Strategy& strategy, const ShardedBlocks& blocks,
+                   std::span<const LayerBlocks> layers, const LayerRange& range, bool embedding, bool head) {
   ChunkPlan plan;
   plan.embedding = embedding;
   plan.head = head;
@@ -224,10 +225,10 @@ ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
   if (embedding) plan.append(ShardedBlocks::kEmbedding);
   for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
     const LayerBlocks& block = layers[static_cast<std::size_t>(layer)];
-    plan.append(recomputes(job.strategy, layer - range.first) ? block.recomputed : block.kept);
+    plan.append(recomputes(strategy, layer - range.first) ? block.recomputed : block.kept);
   }
   if (!head) return plan;
-  const auto predictions = static_cast<int>(job.model.prediction_layers);
+  const auto predictions = static_cast<int>(model.prediction_layers);
   plan.append(blocks.prediction_id(), predictions);
   plan.append(blocks.head_id(), 1 + predictions);
   return plan;

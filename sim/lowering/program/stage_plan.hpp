@@ -77,8 +77,8 @@ struct LayerBlocks {
 std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& blocks);  // for every layer
 
 // A chunk with the blocks that it runs for these layers of the model; parameters are not set yet.
-ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const LayerBlocks> layers,
-                   const LayerRange& range, bool embedding, bool head);
+ChunkPlan chunk_of(const ModelSpec& model, const Strategy& strategy, const ShardedBlocks& blocks,
+                   std::span<const LayerBlocks> layers, const LayerRange& range, bool embedding, bool head);
 
 // Parameters that one rank of a stage holds.
 struct StageParameters {

@@ -73,7 +73,8 @@ double StageProfile::transfer_s(const ChunkPlan& chunk) const {
 }
 
 ChunkPlan StageProfile::chunk(int first, int end, const Job& job) const {
-  return chunk_of(job, blocks_, layers_, {first, end - first}, first == 0, end == static_cast<int>(layers_.size()));
+  return chunk_of(job.model, job.strategy, blocks_, layers_, {first, end - first}, first == 0,
+                  end == static_cast<int>(layers_.size()));
 }
 
 Job StageProfile::in_state(bool alone, const StateOfStages& state) const {

@@ -55,9 +55,12 @@ const std::vector<ChunkMemory>& MemoryOfChunks::under(const StateChoice& state) 
   return known->second;
 }
 
-std::vector<ChunkMemory> MemoryOfChunks::found(const StateChoice& state) const {
-  Job job = branch_.job();
-  choice_.apply_to(job.strategy, branch_.layout().classes);
+std::vector<ChunkMemory> MemoryOfChunks::found(const StateChoice& state) {
+  if (!job_) {
+    job_ = branch_.job();
+    choice_.apply_to(job_->strategy, branch_.layout().classes);
+  }
+  Job& job = *job_;
   state.apply_to(job.strategy);
   std::vector<ChunkMemory> out;
   for (std::size_t i = 0; i < chunks_.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "program/memory.hpp"
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,11 +29,12 @@ class MemoryOfChunks {
   const std::vector<ChunkMemory>& under(const StateChoice& state);
 
  private:
-  std::vector<ChunkMemory> found(const StateChoice& state) const;
+  std::vector<ChunkMemory> found(const StateChoice& state);
 
   const PricedBranch& branch_;
   const PipelineChoice& choice_;
   std::span<const std::vector<ChunkPlan>> chunks_;
+  std::optional<Job> job_;                         // of the pipeline, once it is asked for: copies take long
   std::map<int, std::vector<ChunkMemory>> known_;  // by stage of ZeRO
 };
 

@@ -162,16 +162,16 @@ PipelineBound pipeline_bound(const PricedBranch& branch, const PipelineChoice& c
 }
 
 std::vector<std::vector<ChunkPlan>> chunks_of(const PricedBranch& branch, const PipelineChoice& choice) {
-  Job job = branch.job();
-  choice.apply_to(job.strategy, branch.layout().classes);
-  const int stages = job.strategy.pipeline;
+  Strategy strategy = branch.job().strategy;
+  choice.apply_to(strategy, branch.layout().classes);
+  const int stages = strategy.pipeline;
   const std::vector<int> begins = choice.begins();
   std::vector<std::vector<ChunkPlan>> out(static_cast<std::size_t>(stages));
   for (int stage = 0; stage < stages; ++stage) {
     for (int chunk = 0; chunk < choice.chunks_of(stage); ++chunk) {
-      out[static_cast<std::size_t>(stage)].push_back(
-          chunk_of(job, branch.blocks().blocks, branch.layers(), choice.layers_of(begins, stage, chunk),
-                   choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
+      out[static_cast<std::size_t>(stage)].push_back(chunk_of(
+          branch.job().model, strategy, branch.blocks().blocks, branch.layers(), choice.layers_of(begins, stage, chunk),
+          choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
     }
   }
   return out;

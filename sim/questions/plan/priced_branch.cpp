@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 namespace mirfak {
@@ -224,6 +225,8 @@ PassTerms PricedBranch::passes(const KindTerms& kind, const LayerRange& layers, 
 std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
                                                   const StateChoice& choice) const {
   std::vector<StateTerms> out;
+  std::optional<Job> job;  // with the state, for the stages asked for last: copies take long
+  const Job* job_of = nullptr;
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
     const int stage = stage_of(place);
     const std::vector<ChunkPlan>& own = chunks[static_cast<std::size_t>(stage)];
@@ -235,9 +238,12 @@ std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<
     std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
     key.push_back(layout_->kind_of[place]);
     out.push_back(states_.get(key, [&] {
-      Job job = job_at(stage);
-      choice.apply_to(job.strategy);
-      return mirfak::state_terms(job, blocks(stage).blocks, stage, own, layout_->costs[place]);
+      if (job_of != &job_at(stage)) {
+        job_of = &job_at(stage);
+        job = *job_of;
+        choice.apply_to(job->strategy);
+      }
+      return mirfak::state_terms(*job, blocks(stage).blocks, stage, own, layout_->costs[place]);
     }));
   }
   return out;

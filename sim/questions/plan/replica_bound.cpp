@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace mirfak {
@@ -36,12 +37,15 @@ class CutStages {
             const std::vector<std::vector<ChunkPlan>>& chunks, const PlaceTerms& terms)
       : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks), terms_(terms) {}
 
-  // Returns the job as a stage sees it.
-  Job job(int stage) const {
-    Job out = branch_.job_at(stage);
-    choice_.apply_to(out.strategy, branch_.layout().classes);
-    state_.apply_to(out.strategy);
-    return out;
+  // Returns the job as a stage sees it, until another stage is asked for.
+  const Job& job(int stage) {
+    const Job& of_branch = branch_.job_at(stage);
+    if (job_of_ == &of_branch) return *job_;
+    job_of_ = &of_branch;
+    job_ = of_branch;
+    choice_.apply_to(job_->strategy, branch_.layout().classes);
+    state_.apply_to(job_->strategy);
+    return *job_;
   }
 
   // Returns true if the chunks of a stage are those of the stage before it, on the same kind of stage.
@@ -54,9 +58,9 @@ class CutStages {
                       same_blocks);
   }
 
-  std::vector<CutChunk> stage(int stage) const {
+  std::vector<CutChunk> stage(int stage) {
     const std::size_t place = branch_.layout().place(stage, own_);
-    const Job own = job(stage);
+    const Job& own = job(stage);
     const StageContents contents(own, branch_.blocks(stage).blocks, stage, chunks_[static_cast<std::size_t>(stage)]);
     std::vector<CutChunk> out;
     for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
@@ -122,6 +126,8 @@ class CutStages {
   int own_;
   const std::vector<std::vector<ChunkPlan>>& chunks_;
   const PlaceTerms& terms_;
+  std::optional<Job> job_;       // of the stages asked for last: copies take long
+  const Job* job_of_ = nullptr;  // the same without pipeline and state
 };
 
 // Times of one stage's passes and collectives, each stream in order. First every chunk's first forward pass is placed,
@@ -280,7 +286,7 @@ PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoi
   if (!choice.plain()) return out;
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::vector<StagePasses> stages = stage_passes(branch, choice, own, terms);
-    const CutStages cut(branch, choice, state, own, chunks, terms);
+    CutStages cut(branch, choice, state, own, chunks, terms);
     const ScheduleFacts::Edges& edges = facts.edges(choice.schedule, branch.shape(choice, own));
     std::vector<StageClock> clocks;
     std::vector<CutChunk> chunks_of_stage;

@@ -143,6 +143,7 @@ void Search::settle(std::vector<NodeOutcome>& outcomes) {
   for (NodeOutcome& outcome : outcomes) {
     counts_ += outcome.counts;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
+    if (outcome.scored) tree_.learn(*outcome.scored);
     std::move(outcome.set_aside.begin(), outcome.set_aside.end(), std::back_inserter(set_aside_));
   }
   for (NodeOutcome& outcome : outcomes) {

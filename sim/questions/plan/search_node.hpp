@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/capped_clock.hpp"
 #include "plan/funnel.hpp"
 #include "plan/layout_sites.hpp"
 #include "plan/priced_branch.hpp"
@@ -54,11 +55,19 @@ struct SearchNode {
   }
 };
 
+// Scores of a strategy by clock.
+struct ScoredAtClocks {
+  TreePlace place;
+  Strategy strategy;
+  ClockScores scores;
+};
+
 // Result of work on a node.
 struct NodeOutcome {
   std::vector<SearchNode> children;
   std::optional<Standing::Entry> entry;
-  std::vector<SearchNode> set_aside;  // nodes below which nothing fits
+  std::optional<ScoredAtClocks> scored;  // of a strategy that was simulated under a power cap
+  std::vector<SearchNode> set_aside;     // nodes below which nothing fits
   FunnelCounts counts;
 };
 

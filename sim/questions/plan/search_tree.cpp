@@ -520,6 +520,7 @@ std::optional<IterationScore> SearchTree::score_under_cap(const SearchNode& node
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(node.priced(), node.pipeline);
   CappedClock::Ask ask;
   ask.span = clusters_.spans()[nodes.span];
+  ask.lowest = clusters_.spans().back().lowest;
   ask.cap_w = spec_.power_cap_w;
   ask.blocked_w = nodes.rates.blocked_w;
   const ClockBounds bounds = settled_bounds(node, chunks);
@@ -533,8 +534,10 @@ std::optional<IterationScore> SearchTree::score_under_cap(const SearchNode& node
     set(clock);
     return node.priced().score(job, hopeless);
   };
+  ask.known = scored_.of(node.place, job.strategy);
   CappedClock clocks(std::move(ask));
   const std::optional<std::uint32_t> clock = clocks.find();
+  if (clocks.simulated()) out.scored = {node.place, job.strategy, clocks.scores()};
   ++(clocks.simulated() ? out.counts.simulated : out.counts.bounded);
   if (!clock) return std::nullopt;
   set(*clock);

@@ -24,6 +24,8 @@ class SearchTree {
   std::vector<SearchNode> roots(bool mixes) const;
   // Raises the bound of a node or, if it is raised already or its level knows no closer one, finds its children.
   NodeOutcome work_on(const SearchNode& node);
+  // Keeps what was found on a strategy at the clocks of one span, for those of other spans. Not during work on nodes.
+  void learn(const ScoredAtClocks& found) { scored_.add(found.place, found.strategy, found.scores); }
   // From now on, nodes below which nothing fits are not set aside any more, but looked at for what their strategies
   // lack; those of least shortage come first. `known`: the counts so far, which must outlive this object.
   void look_for_shortage(const FunnelCounts& known) { known_ = &known; }
@@ -101,6 +103,7 @@ class SearchTree {
   StateChoices states_;
   RecentCosts recent_costs_;
   ClusterChoices clusters_;
+  ScoredStrategies scored_;          // under a power cap
   std::deque<ClusterBound> bounds_;  // by span of clocks
 };
 
