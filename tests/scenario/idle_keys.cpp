@@ -98,6 +98,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 8, framework: torchtitan}\n"
      "strategy: {data: 8, zero: 3}\n"},
+    {"context ranks in groups",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
+     "training: {global_batch: 8}\n"
+     "strategy: {context: 8}\n"},
     {"replicas over leaves",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 16}], fabric: {type: fat-tree, oversubscription: 4}}\n"
