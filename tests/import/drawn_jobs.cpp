@@ -78,8 +78,12 @@ std::string drawn_megatron_job(std::mt19937& random) {
   out += fmt::format("  tensor: {}\n  pipeline: {}\n  micro_batch: {}\n", tensor, pipeline, drawn(random, {1, 2, 4}));
   if (tensor > 1 && random() % 2 == 0) out += "  sequence_parallel: true\n";
   if (pipeline > 1 && random() % 2 == 0) out += fmt::format("  virtual_pipeline: {}\n", drawn(random, {2, 4, 5}));
-  if (random() % 4 == 0)
+  const bool grouped = tensor * pipeline <= 8 && random() % 8 == 0;
+  if (grouped) {
+    out += "  context: 4\n  context_heads: 2\n";
+  } else if (random() % 4 == 0) {
     out += fmt::format("  context: 2\n  context_communication: {}\n", drawn(random, {"p2p", "a2a", "all-gather"}));
+  }
   if (mixture && random() % 2 == 0) {
     out += fmt::format("  expert: {}\n  expert_tensor: {}\n", drawn(random, {2, 4, 8}), drawn(random, {"1", "tensor"}));
     out += fmt::format("  expert_dispatcher: {}\n", drawn(random, {"alltoall", "allgather", "deepep"}));

@@ -42,6 +42,8 @@ const std::vector<Program>& programs() {
       {LaunchTarget::torchtitan_toml, {"torchtitan"}, {"pytorch-fsdp"}, {"llama3-8b", "deepseek-v2-lite"}},
       {LaunchTarget::deepspeed, {"megatron-deepspeed"}, {"deepspeed", "megatron-core"}, {"gpt3-13b"}},
       {LaunchTarget::accelerate, {"huggingface-fsdp"}, {"pytorch-fsdp"}, {"llama3-8b", "gpt2-1.5b"}},
+      {LaunchTarget::llama_factory, {"huggingface-fsdp"}, {"pytorch-fsdp"}, {"llama3-8b", "gpt2-1.5b"}},
+      {LaunchTarget::axolotl, {"huggingface-fsdp"}, {"pytorch-fsdp"}, {"llama3-8b", "gpt2-1.5b"}},
   };
   return all;
 }

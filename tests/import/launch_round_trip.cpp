@@ -24,6 +24,12 @@ TEST_CASE("options of TRL and the configuration of Accelerate are read back as t
   check_read_back(LaunchTarget::accelerate, Launcher::none, 1000, drawn_accelerate_job);
 }
 
+TEST_CASE(
+    "files of LLaMA-Factory and axolotl, and the configuration of Accelerate, are read back as the same strategy") {
+  check_read_back(LaunchTarget::llama_factory, Launcher::none, 500, drawn_accelerate_job);
+  check_read_back(LaunchTarget::axolotl, Launcher::none, 500, drawn_accelerate_job);
+}
+
 TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on the same nodes") {
   struct Program {
     LaunchTarget target;
@@ -33,7 +39,8 @@ TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on t
       {LaunchTarget::megatron, drawn_megatron_job},          {LaunchTarget::megatron_yaml, drawn_megatron_job},
       {LaunchTarget::megatron_bridge, drawn_megatron_job},   {LaunchTarget::torchtitan, drawn_torchtitan_job},
       {LaunchTarget::torchtitan_toml, drawn_torchtitan_job}, {LaunchTarget::deepspeed, drawn_deepspeed_job},
-      {LaunchTarget::accelerate, drawn_accelerate_job}};
+      {LaunchTarget::accelerate, drawn_accelerate_job},      {LaunchTarget::llama_factory, drawn_accelerate_job},
+      {LaunchTarget::axolotl, drawn_accelerate_job}};
   for (const Program& program : programs) {
     CAPTURE(launch_targets()[static_cast<std::size_t>(program.target)].name);
     check_read_back(program.target, Launcher::slurm, 200, program.draw);

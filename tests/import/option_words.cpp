@@ -76,6 +76,27 @@ TEST_CASE("torchtitan with TOML: options count over the file") {
   CHECK_THROWS_AS(command({file}), Error);
 }
 
+TEST_CASE("Megatron-LM's levels of context ranks: the first divides heads, and the product is all of them") {
+  const auto read = [](const std::string& levels) {
+    const std::vector<ImportFile> files = {
+        {"launch.sh",
+         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 "
+         "--global-batch-size 8 --micro-batch-size 1 --vocab-size 32000 "
+         "--context-parallel-size 8 --cp-comm-type a2a+p2p " +
+             levels}};
+    return import_format("launch-script").read(files, ImportContext{import_sources()});
+  };
+  const ImportDraft two = read("--hierarchical-context-parallel-sizes 2 4");
+  CHECK(said(two, "strategy.context_heads") == "2");
+  CHECK(said(two, "strategy.context_communication") == "p2p");
+  CHECK(two.obstacles().empty());
+  CHECK(said(read("--hierarchical-context-parallel-sizes 8 1"), "strategy.context_communication") == "a2a");
+  CHECK(said(read("--hierarchical-context-parallel-sizes 1 8"), "strategy.context_heads").empty());
+  CHECK(read("--hierarchical-context-parallel-sizes 2 2").obstacles().size() == 1);
+  CHECK(read("").obstacles().size() == 1);
+}
+
 TEST_CASE("a script with the Trainer's options") {
   const ImportFile file{"launch.txt",
                         "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --output_dir out "

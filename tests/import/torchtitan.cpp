@@ -64,6 +64,21 @@ TEST_CASE("a torchtitan file becomes a scenario, its defaults assumed, its place
   CHECK(scenario.job.strategy.ranks() == 256);
 }
 
+TEST_CASE("replicas that torchft joins are learners, and one configuration is that of one of them") {
+  const std::string before = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[fault_tolerance]\nenable = true\n";
+  const auto read = [&](const std::string& more) { return titan(before + more, 8); };
+  const ImportDraft streamed = read(
+      "group_size = 4\nmin_replica_size = 2\nsemi_sync_method = \"diloco\"\nsync_steps = 20\n"
+      "num_fragments = 2\nfragment_sync_delay = 1\nshould_quantize = true\n");
+  const LocalSteps steps = scenario_of(streamed, "hgx-h100", 1).job.training.local_steps;
+  CHECK(steps == LocalSteps{4, 20, 2, 1, "fp8"});
+  const LocalSteps each = scenario_of(read("group_size = 3\n"), "hgx-h100", 1).job.training.local_steps;
+  CHECK(each == LocalSteps{3, 1});
+  // How many replicas there are is not in the file.
+  CHECK(said(read("semi_sync_method = \"diloco\"\n"), "training.local_steps.learners").empty());
+  CHECK_THROWS_AS(read("group_size = 4\nsemi_sync_method = \"diloco\"\nsync_steps = 0\n"), Error);
+}
+
 TEST_CASE("without nodes a torchtitan file is read as far as it says, and what is missing is told") {
   const ImportDraft draft = titan("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 4\n");
   CHECK(said(draft, "training.global_batch").empty());

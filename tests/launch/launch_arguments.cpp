@@ -216,6 +216,16 @@ TEST_CASE("Megatron-LM: a mixture of experts with latent attention in fp8") {
   check_absent(given, {"--recompute-method", "--recompute-num-layers", "--kv-channels"});
 }
 
+TEST_CASE("Megatron-LM: groups of context ranks that divide heads are the first of two levels") {
+  check_values(megatron(job("llama3-8b", 2, "tensor: 2, context: 8, context_heads: 4, zero: 1")),
+               {{"--context-parallel-size", "8"},
+                {"--cp-comm-type", "a2a+p2p"},
+                {"--hierarchical-context-parallel-sizes", "4 2"}});
+  check_refused(LaunchTarget::megatron,
+                job("llama3-8b", 2, "context: 8, context_heads: 4, context_communication: all-gather"),
+                "strategy.context_communication");
+}
+
 TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_values(megatron(job("llama3-8b", 2, "zero: 3", ", framework: megatron-fsdp")),
                {{"--use-megatron-fsdp", ""}, {"--data-parallel-sharding-strategy", "optim_grads_params"}});
@@ -428,9 +438,31 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
   refused("zero: 1", "model.latent_attention", "", "deepseek-v2-lite");
 }
 
+TEST_CASE("LLaMA-Factory and axolotl: the Trainer's settings in their words, wrapped by Accelerate's configuration") {
+  const Job plain = job("llama3-8b", 2, "zero: 3, micro_batch: 2, recompute: full", ", framework: huggingface-fsdp");
+  const auto says = [](const std::string& text, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      CAPTURE(line);
+      CHECK(text.find("\n" + line + "\n") != std::string::npos);
+    }
+  };
+  says(emitted(plain, LaunchTarget::llama_factory),
+       {"stage: sft", "finetuning_type: full", "cutoff_len: 2048", "per_device_train_batch_size: 2",
+        "disable_gradient_checkpointing: false", "# config.yaml", "distributed_type: FSDP", "num_processes: 16"});
+  says(emitted(plain, LaunchTarget::axolotl),
+       {"sequence_len: 2048", "micro_batch_size: 2", "gradient_checkpointing: true", "optimizer: adamw_torch",
+        "distributed_type: FSDP"});
+  const Job liger = job("llama3-8b", 1, "overlap_grad_reduce: true", ", framework: huggingface-liger");
+  says(emitted(liger, LaunchTarget::llama_factory),
+       {"enable_liger_kernel: true", "disable_gradient_checkpointing: true"});
+  check_refused(LaunchTarget::axolotl, liger, "training.framework");
+  check_refused(LaunchTarget::llama_factory, job("llama3-8b", 1, "pipeline: 2"), "strategy.pipeline");
+}
+
 TEST_CASE("targets have distinct names, in the order of the enumeration, and say which release they mean") {
   CHECK(launch_target_names() == std::vector<std::string>{"megatron", "megatron-yaml", "megatron-bridge", "torchtitan",
-                                                          "torchtitan-toml", "deepspeed", "accelerate"});
+                                                          "torchtitan-toml", "deepspeed", "accelerate", "llama-factory",
+                                                          "axolotl"});
   const Job plain = job("llama3-8b", 1, "overlap_grad_reduce: true", ", framework: torchtitan");
   for (const LaunchTargetInfo& info : launch_targets()) {
     CHECK(&info == &launch_targets()[static_cast<std::size_t>(info.target)]);

@@ -98,6 +98,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 8, framework: torchtitan}\n"
      "strategy: {data: 8, zero: 3}\n"},
+    {"context ranks in groups",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
+     "training: {global_batch: 8}\n"
+     "strategy: {context: 8}\n"},
     {"replicas over leaves",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 16}], fabric: {type: fat-tree, oversubscription: 4}}\n"
@@ -157,6 +162,7 @@ const std::vector<std::string> kValues = {"llama3-8b",
                                           "64000",
                                           "{kg_per_gpu: 150, lifetime_years: 4}",
                                           "{rank: 8}",
+                                          "{learners: 2, every: 8}",
                                           "[{rank: 1, compute: 1.5}]",
                                           "[{node: 0, compute: 1.5}]",
                                           "[{rank: 1, factor: 1.5}]",

@@ -91,6 +91,12 @@ std::vector<Trick> tricks() {
       {"all stages of a replica next to each other",
        "strategy.rank_order",
        {"strategy.pipeline=2", "strategy.rank_order=tp-cp-ep-pp-dp"}},
+      {"context ranks that divide heads in groups, with a ring between them (a2a+p2p)",
+       "strategy.context_heads",
+       {"strategy.context=4", "strategy.context_heads=2"}},
+      {"learners that step apart (DiLoCo, torchft)",
+       "training.local_steps",
+       {"training.local_steps={learners: 4, every: 24}"}},
       {"microbatches in two halves", "strategy.nanobatches", {"strategy.tensor=2", "strategy.nanobatches=2"}},
   };
 }

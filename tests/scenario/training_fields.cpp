@@ -85,6 +85,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"cuda_graphs", "[attention, full]"},
       {"lora", "{rank: 16, targets: [qkv, fc2], dropout: 0.1}"},
       {"loss_chunks", "8"},
+      {"local_steps", "{learners: 4, every: 24, fragments: 6, delay: 2, exchange: bf16, latency_s: 0, state: device}"},
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"first_moment", "bf16"},

@@ -134,6 +134,35 @@ TEST_CASE("all-gather: keys and values whole; backward gathers them again and sc
   CHECK(backward.at(CollectiveKind::reduce_scatter).bytes == both);
 }
 
+TEST_CASE(
+    "groups that divide heads: all-to-alls within them, a ring of as many bytes a shift and fewer shifts between") {
+  const ModelSpec model = grouped_gpt();
+  for (const int heads : {2, 4}) {
+    Strategy strategy = context_parallel(8, ContextCommunication::p2p);
+    strategy.context_heads = heads;
+    const PartitionedBlock mixed = sharded_layer(model, strategy, true);
+    const PartitionedBlock ring = sharded_layer(model, context_parallel(8, ContextCommunication::p2p), true);
+    const double piece = 2 * key_bytes(model, 1) / 8;
+    const auto shifts = traffic(mixed.forward);
+    REQUIRE(shifts.size() == 1);
+    CHECK(shifts.at(CollectiveKind::shift).number == 8 / heads - 1);
+    CHECK(shifts.at(CollectiveKind::shift).bytes == (8.0 / heads - 1) * piece);
+    CHECK(traffic(mixed.backward).at(CollectiveKind::shift).bytes == 2 * (8.0 / heads - 1) * piece);
+    // Queries, keys and values go to their heads' ranks; the result comes back, and what backward needs of the softmax.
+    int exchanges = 0;
+    for (const BlockStep& step : mixed.forward) {
+      if (step.kind != BlockStep::Kind::collective || step.over != MeshAxisSet(MeshAxis::heads)) continue;
+      CHECK(step.collective == CollectiveKind::all_to_all);
+      ++exchanges;
+    }
+    CHECK(exchanges == 5);
+    for (const BlockStep& step : mixed.forward) {
+      if (is_attention(mixed, step)) CHECK(local(mixed, step, "sequence'") == model.max_sequence * heads / 8);
+    }
+    CHECK(mixed.kept_bytes == ring.kept_bytes);
+  }
+}
+
 TEST_CASE("all-to-all: queries, keys, values and the result change from tokens to heads and back, each way") {
   const ModelSpec model = grouped_gpt();
   const auto strategy = context_parallel(2, ContextCommunication::all_to_all, 2);

@@ -318,6 +318,27 @@ Broken context_heads_divide(const RuleInput& in) {
                    "set it to p2p or all-gather, which divide tokens"};
 }
 
+Broken context_heads_group(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const int heads = s.context_heads;
+  if (heads == 1) return std::nullopt;
+  constexpr const char* key = "strategy.context_heads";
+  if (s.context % heads != 0 || s.context == heads) {
+    return Violation{key,
+                     fmt::format("groups of {} cannot be several equal ones of {} context ranks", heads, s.context),
+                     "choose a divisor of strategy.context below it; with context_communication: a2a all divide heads"};
+  }
+  if (s.context_communication == ContextCommunication::all_to_all) {
+    return Violation{key, "with a2a, all context ranks divide heads", "leave it out, or choose p2p or all-gather"};
+  }
+  if (in.model.kv_heads % (s.tensor * heads) == 0) return std::nullopt;
+  return Violation{
+      key,
+      fmt::format("{} key/value heads cannot be divided over tensor {} x {} context ranks inside attention",
+                  in.model.kv_heads, s.tensor, heads),
+      "lower it"};
+}
+
 Broken chunks_fit_schedule(const RuleInput& in) {
   const Schedule& schedule = schedule_of(in.strategy.schedule);
   const int chunks = in.strategy.virtual_pipeline;
@@ -598,6 +619,10 @@ constexpr std::array kRules = {
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},
+    Rule{"context-heads-group",
+         "Groups of context ranks that divide heads are several, equal, and divide the key/value heads with the tensor "
+         "ranks.",
+         context_heads_group},
     Rule{"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
          chunks_fit_schedule},
     Rule{"layers-divide",

@@ -111,6 +111,9 @@ struct Strategy {
   ScheduleId schedule = kDefaultSchedule;
   int max_in_flight = 0;  // memory-limited schedule: microbatches that a stage keeps; 0: `pipeline`
   ContextCommunication context_communication = ContextCommunication::p2p;
+  // Neighboring context ranks that divide heads among them inside attention, by all-to-alls; context_communication is
+  // the way of their groups (Megatron Core's a2a+p2p, USP: arXiv 2405.07719). 1: none.
+  int context_heads = 1;
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_expert = false;  // exchanges of rows are overlapped with the passes of other microbatches
   bool sequence_parallel = false;

@@ -22,6 +22,9 @@ inline constexpr std::tuple kStrategyFields = {
     field("context_communication", &Strategy::context_communication,
           "how context-parallel ranks get at keys and values")
         .among(context_communication_names),
+    field("context_heads", &Strategy::context_heads, "context ranks that divide heads inside attention, in groups")
+        .between(1, strategy_limits::kRanks)
+        .only_if([](const Strategy& s) { return s.context_heads > 1; }),
     field("expert", &Strategy::expert, "expert-parallel size").between(1, strategy_limits::kRanks),
     field("expert_tensor", &Strategy::expert_tensor, "ranks that divide each expert")
         .between(1, strategy_limits::kRanks)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/adapters.hpp"
+#include "strategy/local_steps.hpp"
 
 #include <cstdint>
 #include <string>
@@ -65,6 +66,7 @@ struct TrainingSpec {
   // Rows of an expert at most, as a multiple of the rows that it has where all experts have equally many; 0: no limit.
   double expert_capacity_factor = 0;
   bool pad_to_capacity = false;  // every expert has as many rows as its capacity allows, zeros among them
+  LocalSteps local_steps;        // copies of the job that step apart
 
   bool narrow_states() const { return first_moment != "fp32" || second_moment != "fp32" || main_parameters != "fp32"; }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -56,6 +57,10 @@ bool has_power_floor(const FigureInputs& in) { return in.facility.power_floor.ha
 bool has_power(const FigureInputs& in) { return in.result.power.has_value(); }
 auto power(double PowerFigures::*of) {
   return [of](const FigureInputs& in) { return in.result.power ? (*in.result.power).*of : 0; };
+}
+bool has_learners(const FigureInputs& in) { return in.result.outer.learners > 0; }
+auto outer(double OuterStep::*of) {
+  return [of](const FigureInputs& in) { return in.result.outer.*of; };
 }
 bool has_memory_range(const FigureInputs& in) { return in.result.memory_peak_high_bytes > 0; }
 
@@ -161,6 +166,26 @@ void add_waiting(Figures& out) {
       .with(amount, measured);
 }
 
+void add_outer_step(Figures& out) {
+  const char* const alone = "the scenario has no training.local_steps";
+  out.add(
+         "outer_exposed_s", "wait for other learners",
+         "Part of iteration_time_s in which a learner waits until fragments are exchanged with the others, spread over "
+         "the steps between two exchanges.",
+         outer(&OuterStep::exposed_s))
+      .unknown(alone, has_learners)
+      .with(amount, not_stored);
+  out.add("outer_exchange_s", "exchange between learners",
+          "Time of the exchanges of all fragments, one after the other, once in training.local_steps.every iterations.",
+          outer(&OuterStep::exchange_s))
+      .unknown(alone, has_learners)
+      .with(amount, not_stored);
+  out.add("outer_sent_bytes", "sent to other learners", "Bytes that a learner sends in these exchanges.",
+          outer(&OuterStep::sent_bytes))
+      .unknown(alone, has_learners)
+      .with(not_stored);
+}
+
 void add_memory(Figures& out) {
   out.add("memory_peak_bytes", "peak memory", "Peak of a GPU of the stage with the largest share of its memory in use.",
           member(&IterationResult::memory_peak_bytes));
@@ -224,11 +249,14 @@ void add_training(Figures& out) {
   out.add("training_iterations", "iterations of the training", "Tokens of the training over those of an iteration.",
           iterations_of_training)
       .unknown(kNoTraining, has_training);
-  out.add("training_energy_j", "energy of the training", "Energy of all GPUs in these iterations.",
-          [](const FigureInputs& in) { return in.result.energy_j * iterations_of_training(in); })
+  out.add("training_energy_j", "energy of the training", "Energy of all GPUs, of all learners, in these iterations.",
+          [](const FigureInputs& in) {
+            return in.result.energy_j * iterations_of_training(in) * std::max(1, in.result.outer.learners);
+          })
       .unknown(kNoTraining, has_training)
       .with(amount);
-  out.add("training_cost_usd", "cost of the training", "Price of all GPUs for these iterations, in USD.",
+  out.add("training_cost_usd", "cost of the training",
+          "Price of all GPUs, of all learners, for these iterations, in USD.",
           member(&IterationResult::training_cost_usd))
       .unknown("the scenario says nothing of training.tokens, or no price is known for some GPU",
                [](const FigureInputs& in) { return has_training(in) && has_price(in); })
@@ -320,6 +348,7 @@ std::vector<IterationFigure> all_figures() {
   add_rates(out);
   add_work(out);
   add_waiting(out);
+  add_outer_step(out);
   add_memory(out);
   add_costs(out);
   add_training(out);

@@ -90,6 +90,12 @@ std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, co
   return out;
 }
 
+// Returns the time of an iteration whose last task ends after `executed`: with the wait for other learners, if any.
+double seconds_of(const Simulation& simulation, Picoseconds executed) {
+  const double seconds = to_seconds(executed);
+  return seconds + outer_step(simulation.job, simulation.plans, seconds).exposed_s;
+}
+
 void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks,
                 std::span<const ActivitySeconds> activities, IterationResult& result) {
   const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
@@ -103,6 +109,7 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
     const double ranks = plan.ranks / static_cast<double>(strategy.ranks());
     StageResult stage;
     stage.activity_s = activities[place];
+    stage.activity_s[static_cast<std::size_t>(Activity::data_communication)] += result.outer.exposed_s;
     stage.memory = memory[place];
     for (std::size_t i = 0; i < kActivities; ++i) {
       result.activity_s[i] +=
@@ -163,8 +170,9 @@ void add_up_costs(const Simulation& simulation, double energy_j, std::span<const
   result.average_power_w = result.energy_j / result.iteration_time_s;
   add_facility(job, result);
   if (job.training.tokens <= 0) return;
-  result.training_time_s = job.training.tokens / result.tokens_per_s;
-  result.training_cost_usd = result.cost_usd * result.training_time_s / result.iteration_time_s;
+  const int learners = job.training.local_steps.learners;
+  result.training_time_s = job.training.tokens / (learners * result.tokens_per_s);
+  result.training_cost_usd = learners * result.cost_usd * result.training_time_s / result.iteration_time_s;
 }
 
 }  // namespace
@@ -223,17 +231,25 @@ void check_length(const IterationResult& result) {
 
 namespace {
 
-// Computes the result, except for figures that only one timeline has. `activities`: for each plan, the time of its
-// ranks by activity.
-IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
+// Computes the result, except for figures that only one timeline has. `executed_s`: time until the last task ends.
+// `activities`: for each plan, the time of its ranks by activity until then. Energies are those until then; the
+// wait for other learners comes on top.
+IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double executed_s,
                           std::span<const ActivitySeconds> activities, double energy_j,
-                          std::span<const double> energy_of_plans) {
+                          std::vector<double> energy_of_plans) {
   const Job& job = simulation.job;
   IterationResult result;
-  result.iteration_time_s = seconds;
+  result.outer = outer_step(job, simulation.plans, executed_s);
+  result.iteration_time_s = executed_s + result.outer.exposed_s;
   count_work(simulation, result);
   break_down(simulation, of_blocks, activities, result);
   check_length(result);
+  for (std::size_t plan = 0; plan < energy_of_plans.size(); ++plan) {
+    const StagePlan& of = simulation.plans[plan];
+    const double waited_j = of.costs.hardware->hardware.gpu.blocked_w.value * of.gpus() * result.outer.exposed_s;
+    energy_of_plans[plan] += waited_j;
+    energy_j += waited_j;
+  }
   add_up_costs(simulation, energy_j, energy_of_plans, result);
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
@@ -252,11 +268,11 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
 }
 
 // Computes the result with the energy of the simulation's own program, of which no part keeps a floor.
-IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
+IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double executed_s,
                           std::span<const ActivitySeconds> activities) {
-  return result_of(simulation, of_blocks, seconds, activities,
-                   energy_of_iteration(simulation.plans, simulation.program, seconds),
-                   energy_of_plans(simulation.plans, simulation.program, seconds));
+  return result_of(simulation, of_blocks, executed_s, activities,
+                   energy_of_iteration(simulation.plans, simulation.program, executed_s),
+                   energy_of_plans(simulation.plans, simulation.program, executed_s));
 }
 
 }  // namespace
@@ -382,7 +398,7 @@ bool has_result(Job job, const IterationResult& expected) {
   }
   simulation.program = simulation.lowered_as({});
   simulation.timeline = simulation.times_of(simulation.program);
-  if (to_seconds(simulation.timeline.makespan) != expected.iteration_time_s) return false;
+  if (seconds_of(simulation, simulation.timeline.makespan) != expected.iteration_time_s) return false;
   simulation.account(memory);
   simulation.result.power = expected.power;
   if (!is_expected()) return false;

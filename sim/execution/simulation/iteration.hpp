@@ -8,6 +8,7 @@
 #include "program/memory.hpp"
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
+#include "simulation/outer_step.hpp"
 #include "simulation/power_figures.hpp"
 
 #include <functional>
@@ -78,8 +79,9 @@ struct IterationResult {
   double embodied_co2_kg = 0;  // the iteration's share of the emissions from making the GPUs
   double cost_usd = 0;         // 0: no price is known
   bool priced = false;
-  double training_time_s = 0;  // for training.tokens; 0: not asked
+  double training_time_s = 0;  // for training.tokens, of all learners; 0: not asked
   double training_cost_usd = 0;
+  OuterStep outer;  // joining with other learners: iteration_time_s has its exposed_s; zeros without learners
   std::uint64_t events = 0;
   std::vector<StageResult> stages;  // one for each plan: for each stage and each of its classes of replicas
 

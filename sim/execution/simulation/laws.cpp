@@ -45,6 +45,18 @@ void check_times(const IterationResult& result, std::vector<std::string>& broken
   }
 }
 
+// Returns what the figures of one learner say of all, and what the wait for other learners leaves out.
+std::string note_on_learners(const IterationResult& result) {
+  const OuterStep& outer = result.outer;
+  return fmt::format(
+      "training.local_steps: figures are those of one of {} learners, which together have {} GPUs and {} tokens/s; an "
+      "iteration has {} of waiting for the others. The outer optimizer's arithmetic, and traffic of the learners on "
+      "the "
+      "same links, are left out; powers over time are those of steps without the wait",
+      outer.learners, format_count(static_cast<double>(outer.learners) * result.gpus),
+      format_count(outer.learners * result.tokens_per_s), format_seconds(outer.exposed_s));
+}
+
 }  // namespace
 
 std::vector<std::string> broken_laws(const Job& job, const IterationResult& result) {
@@ -69,6 +81,7 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
         "links between switches or perturbations slow ranks unlike: those of a stage are taken to be as slow as the "
         "slowest, as a program with all of them would be too large");
   }
+  if (result.outer.learners > 0) notes.push_back(note_on_learners(result));
   for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));

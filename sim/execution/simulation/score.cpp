@@ -41,7 +41,7 @@ MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
 }
 
 // Scores an iteration by its simulation: one with so many microbatches that it is not executed whole, or one whose GPUs
-// keep a floor of power, which follows from times.
+// keep a floor of power, or that waits for other learners, which follow from times.
 std::optional<IterationScore> score_simulated(const Job& job, const ShardedBlocks& blocks,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
@@ -58,8 +58,10 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   const Facility& facility = job.cluster.facility();
-  if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas)
+  const bool joins = job.training.local_steps.any();
+  if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas || joins) {
     return score_simulated(job, blocks, hopeless, of_blocks, limit);
+  }
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
   alone.passes_alone = true;

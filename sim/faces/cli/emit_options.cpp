@@ -42,12 +42,26 @@ Location place_of_key(const Document& document, const std::string& message) {
   return key.size() == message.size() ? Location{} : locate(document, key).where();
 }
 
+// Returns the names of all targets, those that only add to the one before in brackets: "megatron[-yaml][-bridge]".
+std::string target_names_in_short() {
+  std::string out;
+  std::string before;
+  for (const std::string& name : launch_target_names()) {
+    if (!before.empty() && name.starts_with(before + "-")) {
+      out += "[" + name.substr(before.size()) + "]";
+      continue;
+    }
+    out += (out.empty() ? "" : ", ") + name;
+    before = name;
+  }
+  return out;
+}
+
 }  // namespace
 
 void EmitOptions::add_to(CommandSyntax& syntax) {
   auto add = syntax.options.add_options();
-  add("emit", po::value(&target)->value_name("TARGET"),
-      fmt::format("print it for {}", fmt::join(launch_target_names(), ", ")).c_str());
+  add("emit", po::value(&target)->value_name("TARGET"), fmt::format("as {}", target_names_in_short()).c_str());
   syntax.add_file(FileRole::input, "emit-into", into, "SCRIPT", "change the options in this script, keep the rest");
   add("launcher", po::value(&launcher)->value_name(fmt::format("{}", fmt::join(launcher_names(), "|"))),
       "with --emit: a script that starts the job");

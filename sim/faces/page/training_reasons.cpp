@@ -197,8 +197,8 @@ class TrainingReasons {
   }
 
   void add_checkpoints() {
-    for (const char* key :
-         {"checkpoint_interval_s", "best_checkpoint_interval_s", "best_memory_interval_s", "spares", "best_spares"}) {
+    for (const char* key : {"checkpoint_interval_s", "best_checkpoint_interval_s", "best_memory_interval_s", "spares",
+                            "best_spares", "learners"}) {
       add(key);
     }
   }

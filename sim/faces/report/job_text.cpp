@@ -43,7 +43,8 @@ std::string sizes_text(const Strategy& s) {
   if (!s.stages.empty()) return fmt::format("pp {} of their own shape: {}", s.pipeline, shapes_text(s));
   std::string out = fmt::format("tp {}, ", s.tensor);
   if (s.context > 1) {
-    out += fmt::format("cp {} ({}), ", s.context,
+    out += fmt::format("cp {} ({}{}), ", s.context,
+                       s.context_heads > 1 ? fmt::format("heads over {}, ", s.context_heads) : "",
                        context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
   }
   if (s.expert > 1) {

@@ -28,6 +28,13 @@ std::string length_table(const TrainingPrediction& prediction) {
   table.add(
       {"... undisturbed", fmt::format("{}, {} iterations", format_seconds(prediction.undisturbed_s),
                                       format_count(static_cast<double>(prediction.course.calendar.iterations())))});
+  const TrainingCourse& course = prediction.course;
+  if (course.learners > 1) {
+    table.add(
+        {"learners", fmt::format("{}, of which {} have to train; parts are means over them, and drawings show the "
+                                 "first",
+                                 course.learners, course.quorum)});
+  }
   table.add({"goodput", format_percent(estimate.goodput) + " of the time is training that lasts"});
   table.add({"restarts", format_count(std::round(estimate.restarts))});
   return "Training\n" + table.text();

@@ -1,5 +1,6 @@
 #include "import/layer_pattern.hpp"
 #include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
 #include "import/pipeline_layout.hpp"
 
 #include "base/yaml.hpp"
@@ -12,6 +13,35 @@ namespace mirfak {
 
 namespace {
 
+// Reads levels of context ranks: those of the first divide heads, and those of the second pass keys and values around.
+void read_context_levels(MegatronReading& reading) {
+  constexpr const char* option = "hierarchical-context-parallel-sizes";
+  const std::vector<std::string> how = reading.options.words({"cp-comm-type"});
+  const bool mixed = reading.context > 1 && !how.empty() && how.front() == "a2a+p2p";
+  const Setting* sizes = reading.options.said({option});
+  if (!mixed && sizes != nullptr) reading.draft.leave(*sizes, "only with --cp-comm-type a2a+p2p");
+  if (!mixed) return;
+  if (sizes == nullptr) {
+    reading.draft.obstruct(reading.options.said({"cp-comm-type"})->where,
+                           "a2a+p2p: --hierarchical-context-parallel-sizes does not say which ranks divide heads");
+    return;
+  }
+  const std::vector<std::string> levels = reading.options.words({option});
+  std::vector<std::int64_t> counts;
+  for (const std::string& level : levels) counts.push_back(whole_number_of(level).value_or(0));
+  if (counts.size() != 2 || counts[0] < 1 || counts[0] * counts[1] != reading.context) {
+    reading.draft.obstruct(sizes->where, fmt::format("{}: expected two sizes whose product is the {} context ranks",
+                                                     sizes->name, reading.context));
+    return;
+  }
+  if (counts[0] == 1) return reading.draft.leave(*sizes, "one rank divides no heads: a ring");
+  if (counts[1] == 1) {
+    return reading.draft.take(*sizes, "strategy.context_communication", "a2a", "all ranks divide heads");
+  }
+  reading.draft.take(*sizes, "strategy.context_heads", levels.front(),
+                     "the first level divides heads, the second passes keys and values around");
+}
+
 void read_context(MegatronReading& reading) {
   const Setting* ulysses = reading.options.said({"ds-sequence-parallel-size"});
   if (ulysses != nullptr && reading.options.count({"ds-sequence-parallel-size"}).value_or(1) > 1) {
@@ -22,6 +52,7 @@ void read_context(MegatronReading& reading) {
   if (ulysses != nullptr) reading.draft.leave(*ulysses, "one rank");
   reading.context = reading.count("context-parallel-size");
   reading.options.read("cp-comm-type");
+  read_context_levels(reading);
 }
 
 // Sets chunks by --pipeline-model-parallel-layout.

@@ -42,6 +42,7 @@ class TorchtitanReader {
     options_.read_part("loss");
     read_converters();
     options_.read_part("optimizer");
+    read_learners();
     read_recomputation();
     read_compilation();
     facts_.judge_rest(options_.draft());
@@ -184,6 +185,25 @@ class TorchtitanReader {
         options_.doubt(converters, fmt::format("no prediction has the converter {}", excerpt(name)));
       }
     }
+  }
+
+  // Reads replicas that torchft joins: every step, or after some steps of their own.
+  void read_learners() {
+    const Option enable = options_.option("fault_tolerance.enable");
+    if (enable.setting == nullptr) return;
+    if (!options_.flag(enable)) return options_.leave(enable, "no replicas that come and go");
+    options_.use(enable, "replicas that come and go are the learners of training.local_steps");
+    options_.read_part("learners");
+    const Option method = options_.option("fault_tolerance.semi_sync_method");
+    const Option quorum = options_.option("fault_tolerance.min_replica_size");
+    if (options_.count("fault_tolerance.group_size") < 2) return;
+    options_.leave(quorum, "only trainings with failures have it: operations.quorum");
+    if (method.is_none()) {
+      return options_.put(method, "training.local_steps.every", "1", "gradients are exchanged at each step");
+    }
+    options_.read_part("apart");
+    if (options_.word(method) == "diloco") return options_.use(method, "an outer optimizer steps after sync_steps");
+    options_.doubt(method, "the prediction keeps the state of an outer optimizer, which averaging alone has not");
   }
 
   void read_recomputation() {

@@ -1,6 +1,9 @@
-// Options of TRL's sft, which hands them to transformers' Trainer, and the configuration with which accelerate launch
-// starts it. Sources of the valid combinations in accelerate v1.15.0: commands/launch.py, parallelism_config.py
-// (ParallelismConfig), utils/dataclasses.py (FullyShardedDataParallelPlugin, DeepSpeedPlugin).
+// Options of transformers' Trainer, and the configuration with which accelerate launch starts TRL's sft, which hands
+// them to the Trainer, or another program around it. Sources of the valid combinations in accelerate v1.15.0:
+// commands/launch.py, parallelism_config.py (ParallelismConfig), utils/dataclasses.py (FullyShardedDataParallelPlugin,
+// DeepSpeedPlugin).
+
+#include "launch/accelerate.hpp"
 
 #include "launch/launch_targets.hpp"
 #include "launch/option_writer.hpp"
@@ -144,7 +147,7 @@ std::string hub_model(const ModelSpec& model, const std::filesystem::path& model
   return *name;
 }
 
-LaunchOptions sft_options(const Job& job, const OptionList& list, const std::filesystem::path& models) {
+LaunchOptions trainer_options(const Job& job, const OptionList& list, const std::filesystem::path& models) {
   const std::string& precision = job.training.precision;
   LaunchOptions out;
   out.value("model_name_or_path", hub_model(job.model, models));
@@ -158,13 +161,12 @@ LaunchOptions sft_options(const Job& job, const OptionList& list, const std::fil
   if (compiled) out.value("torch_compile", true);
   // Liger's kernels: RMS norms of one kernel without a compiler.
   if (!compiled && !job.framework.kernels.chained_rms_norm) out.value("use_liger_kernel", true);
-  out.value("loss_type", "nll");  // TRL's default, by which the options are read as TRL's
   return written_options(job, list, std::move(out));
 }
 
 }  // namespace
 
-LaunchProgram accelerate_program(const Job& job, const std::filesystem::path& hardware) {
+AcceleratedJob accelerated_job(const Job& job, const std::filesystem::path& hardware) {
   const OptionList& list = option_list(hardware, "hugging-face");
   const OptionList& keys = option_list(hardware, "accelerate");
   require_possible(job, list);
@@ -172,18 +174,28 @@ LaunchProgram accelerate_program(const Job& job, const std::filesystem::path& ha
   require_nodes(job);
   require_job(job, wrapping);
   require_mesh(job, wrapping);
-  LaunchProgram out;
-  out.start = {"-m", "trl.scripts.sft"};
-  out.comments = {list.title(), keys.title(), world_comment(job),
-                  fmt::format("accelerate launch --config_file {} -m trl.scripts.sft, with data and learning rate",
-                              kConfiguration)};
   // Models stand beside hw_profiles/ in a folder of data.
-  const LaunchOptions settings = sft_options(job, list, hardware.parent_path() / "models");
-  list.require(settings);
-  for (const LaunchOption& setting : settings.all()) out.options.add({"--" + setting.name, setting.words});
+  AcceleratedJob out{trainer_options(job, list, hardware.parent_path() / "models"), {}, {list.title(), keys.title()}};
+  list.require(out.trainer);
   const LaunchOptions file = configuration(job, wrapping);
   keys.require(file);
-  out.files.push_back({std::string(kConfiguration), comment_lines({keys.title()}) + yaml_text(file)});
+  out.configuration = {std::string(kConfiguration), comment_lines({keys.title()}) + yaml_text(file)};
+  return out;
+}
+
+LaunchProgram accelerate_program(const Job& job, const std::filesystem::path& hardware) {
+  AcceleratedJob accelerated = accelerated_job(job, hardware);
+  LaunchProgram out;
+  out.start = {"-m", "trl.scripts.sft"};
+  out.comments = std::move(accelerated.titles);
+  out.comments.push_back(world_comment(job));
+  out.comments.push_back(fmt::format(
+      "accelerate launch --config_file {} -m trl.scripts.sft, with data and learning rate", kConfiguration));
+  for (const LaunchOption& setting : accelerated.trainer.all()) {
+    out.options.add({"--" + setting.name, setting.words});
+  }
+  out.options.value("--loss_type", "nll");  // TRL's default, by which the options are read as TRL's
+  out.files.push_back(std::move(accelerated.configuration));
   out.accelerated = kConfiguration;
   return out;
 }

@@ -57,6 +57,18 @@ constexpr std::array kTargets = {
                  "arguments.txt",
                  "config.yaml",
                  {{{"hugging-face", ""}}}},
+    TargetWriter{{LaunchTarget::llama_factory, "llama-factory",
+                  "LLaMA-Factory: a YAML file, and the configuration of accelerate launch."},
+                 llama_factory_program,
+                 "",
+                 "llama_factory.yaml",
+                 {{{"hugging-face", ""}}}},
+    TargetWriter{
+        {LaunchTarget::axolotl, "axolotl", "axolotl: a YAML file, and the configuration of accelerate launch."},
+        axolotl_program,
+        "",
+        "axolotl.yaml",
+        {{{"hugging-face", ""}}}},
 };
 
 constexpr auto kInfos = [] {

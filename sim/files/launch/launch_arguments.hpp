@@ -19,7 +19,9 @@ enum class LaunchTarget : std::uint8_t {
   torchtitan,
   torchtitan_toml,
   deepspeed,
-  accelerate
+  accelerate,
+  llama_factory,
+  axolotl
 };
 
 // The tool that starts the program's processes on the nodes.

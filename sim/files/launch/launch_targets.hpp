@@ -22,6 +22,8 @@ LaunchProgram torchtitan_toml_program(const Job& job, const std::filesystem::pat
 // Returns the settings of torchtitan_toml_program() as options of a command line, which count instead of those of a
 // TOML file that the same command names; files: none that the options do not name.
 LaunchProgram torchtitan_overrides(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram llama_factory_program(const Job& job, const std::filesystem::path& hardware);
+LaunchProgram axolotl_program(const Job& job, const std::filesystem::path& hardware);
 LaunchProgram accelerate_program(const Job& job, const std::filesystem::path& hardware);
 LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& hardware);
 

@@ -41,6 +41,16 @@ void add_chunks(LaunchOptions& out, const Job& job, const MegatronStyle& style) 
   }
 }
 
+// Adds context ranks of which groups divide heads: the first level of two.
+void add_context(LaunchOptions& out, const Strategy& s) {
+  if (s.context_heads == 1) return;
+  require_expressible(s.context_communication == ContextCommunication::p2p, "strategy.context_communication",
+                      "Megatron Core passes keys and values around between groups that divide heads", "choose p2p");
+  out.value("--cp-comm-type", "a2a+p2p");
+  out.words("--hierarchical-context-parallel-sizes",
+            {std::to_string(s.context_heads), std::to_string(s.context / s.context_heads)});
+}
+
 // Checks rules that no list of refusals can state.
 void require_strategy(const Job& job) {
   const Strategy& s = job.strategy;
@@ -96,6 +106,7 @@ LaunchOptions megatron_options(const Job& job, const OptionList& list, const Meg
   LaunchOptions out;
   add_megatron_model(out, job, style);
   add_chunks(out, job, style);
+  add_context(out, job.strategy);
   add_recomputation(out, job.strategy, style);
   add_sharding(out, job);
   add_megatron_training(out, job, style);

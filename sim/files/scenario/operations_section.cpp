@@ -145,6 +145,14 @@ void read_spares(Mapping& keys, const Cluster& cluster, Operations& operations) 
   }
 }
 
+void read_learners(Mapping& keys, Operations& operations) {
+  operations.quorum = static_cast<int>(keys.integer_or("quorum", 1, 1, 1 << 16));
+  operations.reconfiguration_s = seconds_or_zero(keys, "reconfiguration_s");
+  for (const char* const key : {"reconfiguration_s", "quorum"}) {
+    if (const std::optional<Node> found = keys.find(key)) operations.quorum_where = found->where();
+  }
+}
+
 }  // namespace
 
 Operations read_operations(const Node& section, const Cluster& cluster, const ScenarioSources& sources) {
@@ -153,6 +161,7 @@ Operations read_operations(const Node& section, const Cluster& cluster, const Sc
   operations.where = operations.failures_where = section.where();
   read_length(keys, operations);
   read_spares(keys, cluster, operations);
+  read_learners(keys, operations);
   operations.detection_s = seconds_or_zero(keys, "detection_s");
   operations.restart_s = seconds_or_zero(keys, "restart_s");
   operations.nameplate_power_w = keys.number_or("nameplate_power_w", 0, 1, 1e5);

@@ -2,6 +2,7 @@
 
 #include "base/yaml.hpp"
 #include "scenario/document_lengths.hpp"
+#include "scenario/local_steps_section.hpp"
 #include "strategy/precision_recipe.hpp"
 
 #include <algorithm>
@@ -229,6 +230,18 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
           .if_set(),
       F("pad_to_capacity", &T::pad_to_capacity, {},
         "experts compute as many rows as `expert_capacity_factor` allows, with zeros in those that are missing")
+          .if_set(),
+      F("local_steps", &T::local_steps, local_steps_fields(),
+        "`{learners, every, fragments, delay, exchange, bandwidth, latency_s, state}`: the job is one of so many "
+        "learners, equal copies that step apart, and exchange the change of their parameters after `every` steps for "
+        "an "
+        "outer optimizer (DiLoCo; 1: gradients of each step, as torchft's replicas do). fragments: parts that are "
+        "exchanged in turn, default 1; delay: steps that go on meanwhile, default 0; exchange: format, `fp32` "
+        "(default), "
+        "`bf16`, `fp8`, `fp4`; bandwidth: bytes/s of a learner to the others, default the network ports of all its "
+        "nodes; latency_s: of a message between learners, default 0; state: `host` (default) or `device`, where the "
+        "outer optimizer's 8 bytes a parameter lie")
+          .or_null()
           .if_set(),
       F("tokens", &T::tokens, {1, 1e18}, "of the whole training: adds training time and cost").or_null().if_set(),
   };

@@ -76,7 +76,7 @@ class LineRates {
       case GroupKind::tensor:
         return of_group(costs.tensor_group);
       case GroupKind::context:
-        return of_group(costs.context_group);
+        return of_group(costs.whole_context_group);
       case GroupKind::expert:
         return of_group(costs.expert_group);
       case GroupKind::transfer:

@@ -317,7 +317,7 @@ class BodyWriter {
 
   StreamKind stream_of(const BlockStep& step) const {
     if (carries_rows(block_, step)) return StreamKind::expert;
-    return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
+    return is_of_context(step.over) ? StreamKind::context : StreamKind::tensor;
   }
 
   // A gather along an axis that is not the outermost in memory leaves consecutive parts, which are copied to their
@@ -593,6 +593,8 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   };
   tensor_group = in_passes(job.tensor_group(stage, first));
   context_group = in_passes(job.context_group(stage, first));
+  heads_group = in_passes(job.heads_group(stage, first));
+  whole_context_group = in_passes(job.group_over(stage, context_axes(job.strategy), first));
   expert_group = in_passes(job.group_over(stage, expert_axes(job.strategy), first));
   data_group = same_stage != nullptr ? same_stage->data_group : group(job.data_group(stage));
   const bool one_shard_group = job.strategy.shards() == job.strategy.replicas();
@@ -603,7 +605,9 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
   if (axes == MeshAxisSet(MeshAxis::tensor)) return tensor_group;
-  return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
+  if (axes == MeshAxisSet(MeshAxis::context)) return context_group;
+  if (axes == MeshAxisSet(MeshAxis::heads)) return heads_group;
+  return is_of_context(axes) ? whole_context_group : expert_group;
 }
 
 namespace {

@@ -104,8 +104,10 @@ struct StageCosts {
   // share it).
   CommunicationGroup tensor_group;
   CommunicationGroup context_group;
-  CommunicationGroup expert_group;   // ranks that divide experts among them
-  bool passes_cross_leaves = false;  // one of these three groups is on several leaves of the fabric
+  CommunicationGroup heads_group;          // context ranks that divide heads among them
+  CommunicationGroup whole_context_group;  // all context ranks, in both directions
+  CommunicationGroup expert_group;         // ranks that divide experts among them
+  bool passes_cross_leaves = false;        // one of these groups is on several leaves of the fabric
   CommunicationGroup data_group;
   CommunicationGroup shard_group;        // ranks of the data group that share one sharded copy of the state (ZeRO)
   CommunicationGroup expert_data_group;  // ranks of the data group that hold the same experts
@@ -113,7 +115,7 @@ struct StageCosts {
 
   // Seconds that a piece of the host's work takes on this hardware if the framework's file gives `seconds` for it.
   double host_seconds(double seconds) const { return seconds * hardware->hardware.spec.time_factors().host; }
-  // The group over mesh axes that blocks communicate over: tensor, context, or the axes of experts.
+  // The group over mesh axes that blocks communicate over: tensor, axes of context ranks, or the axes of experts.
   const CommunicationGroup& group_over(MeshAxisSet axes) const;
 };
 

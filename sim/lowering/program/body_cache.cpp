@@ -38,6 +38,7 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
       clock_limit(limit),
       tensor(costs.tensor_group),
       context(costs.context_group),
+      heads(costs.heads_group),
       expert(costs.expert_group) {}
 
 SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,

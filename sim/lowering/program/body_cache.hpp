@@ -59,6 +59,7 @@ struct PricePlace {
   double clock_limit = 1;
   CommunicationGroup tensor;
   CommunicationGroup context;
+  CommunicationGroup heads;
   CommunicationGroup expert;
 
   friend auto operator<=>(const PricePlace&, const PricePlace&) = default;

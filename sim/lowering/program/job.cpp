@@ -53,6 +53,7 @@ std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   const DeviceMesh mesh = mesh_of(strategy);
   const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };
   const int sharing = mesh.size(MeshAxis::expert);
+  const int heads = axes.contains(MeshAxis::heads) ? strategy.context_heads : 1;
   // The replica's own place on the axes of replicas that the group does not go over.
   int own = data;
   if (axes.contains(MeshAxis::expert)) own -= data % sharing;
@@ -61,8 +62,11 @@ std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   for (int replica = 0; replica < places(MeshAxis::data); ++replica) {
     for (int expert = 0; expert < places(MeshAxis::expert); ++expert) {
       for (int context = 0; context < places(MeshAxis::context); ++context) {
-        for (int tensor = 0; tensor < places(MeshAxis::tensor); ++tensor) {
-          ranks.push_back(rank_of(stage, own + replica * sharing + expert, context * strategy.tensor + tensor));
+        for (int head = 0; head < heads; ++head) {
+          for (int tensor = 0; tensor < places(MeshAxis::tensor); ++tensor) {
+            const int within = (context * strategy.context_heads + head) * strategy.tensor + tensor;
+            ranks.push_back(rank_of(stage, own + replica * sharing + expert, within));
+          }
         }
       }
     }
@@ -74,14 +78,20 @@ std::vector<int> Job::tensor_group(int stage, int data) const { return group_ove
 
 std::vector<int> Job::context_group(int stage, int data) const { return group_over(stage, {MeshAxis::context}, data); }
 
+std::vector<int> Job::heads_group(int stage, int data) const {
+  return strategy.context_heads > 1 ? group_over(stage, {MeshAxis::heads}, data) : std::vector{rank_of(stage, data, 0)};
+}
+
 std::vector<int> Job::data_group(int stage) const {
-  return group_over(stage, {MeshAxis::data, MeshAxis::expert, MeshAxis::context});
+  MeshAxisSet axes{MeshAxis::data, MeshAxis::expert};
+  axes.insert(context_axes(strategy));
+  return group_over(stage, axes);
 }
 
 std::vector<int> Job::expert_data_group(int stage) const {
   const MeshAxisSet experts = expert_axes(strategy);
   MeshAxisSet axes(MeshAxis::data);
-  if (!experts.contains(MeshAxis::context)) axes.insert(MeshAxis::context);
+  if (!experts.contains(MeshAxis::context)) axes.insert(context_axes(strategy));
   return group_over(stage, axes);
 }
 

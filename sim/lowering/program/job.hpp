@@ -66,6 +66,7 @@ struct Job {
   std::vector<int> group_over(int stage, MeshAxisSet axes, int data = 0) const;
   std::vector<int> tensor_group(int stage, int data = 0) const;   // ranks of the first context rank of a replica
   std::vector<int> context_group(int stage, int data = 0) const;  // ranks of tensor rank 0 of a replica
+  std::vector<int> heads_group(int stage, int data = 0) const;    // those of these that divide heads with rank 0
   std::vector<int> data_group(int stage) const;                   // tensor rank 0: all that hold its parameters
   std::vector<int> expert_data_group(int stage) const;            // data group: ranks with the first one's experts
   std::vector<int> shard_group(int stage, int data = 0) const;    // data group: ranks that share a sharded copy

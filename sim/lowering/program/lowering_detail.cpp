@@ -28,7 +28,8 @@ bool leaves_domain(const CommunicationGroup& group) { return group.shape.domains
 
 bool passes_use_ports(const StagePlan& plan) {
   const StageCosts& costs = plan.costs;
-  return leaves_domain(costs.tensor_group) || leaves_domain(costs.context_group) || leaves_domain(costs.expert_group);
+  return leaves_domain(costs.tensor_group) || leaves_domain(costs.whole_context_group) ||
+         leaves_domain(costs.expert_group);
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ bool shares_links_where_cut(const Job& job, std::span<const StagePlan> plans) {
   for (const StagePlan& plan : plans) {
     const StageCosts& costs = plan.costs;
     const bool leave[] = {leaves_domain(costs.tensor_group), leaves_domain(costs.context_group),
-                          leaves_domain(costs.expert_group)};
+                          leaves_domain(costs.heads_group), leaves_domain(costs.expert_group)};
     if (std::count(std::begin(leave), std::end(leave), true) > 1) return false;
   }
   const DataParallelPlan replicas = data_parallel_plan(job);

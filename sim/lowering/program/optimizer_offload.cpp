@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
+#include "program/outer_state.hpp"
 
 #include <fmt/format.h>
 
@@ -71,7 +72,8 @@ double offloaded_parameter_bytes(const Job& job, const StageParameters& paramete
 }
 
 double bytes_on_host(const Job& job, const StageParameters& parameters) {
-  return offloaded_bytes(job, parameters.held()) + offloaded_parameter_bytes(job, parameters);
+  const double outer = job.training.local_steps.state_on_device ? 0 : outer_state_bytes(job, parameters);
+  return offloaded_bytes(job, parameters.held()) + offloaded_parameter_bytes(job, parameters) + outer;
 }
 
 double host_copy_seconds(double bytes, const NodeHardware& node) {

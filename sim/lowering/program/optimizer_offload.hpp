@@ -23,7 +23,8 @@ struct OffloadedStep {
 OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, const NodeHardware& node);
 
 // Bytes that one rank keeps in the memory of its host: of the optimizer's state, of a stage's parameters where their
-// shards lie there (Strategy::offload_parameters; parameters that are fp32 masters are part of the state), of both.
+// shards lie there (Strategy::offload_parameters; parameters that are fp32 masters are part of the state), of all,
+// with the state of an outer optimizer that lies there (outer_state.hpp).
 double offloaded_bytes(const Job& job, const HeldParameters& held);
 double offloaded_parameter_bytes(const Job& job, const StageParameters& parameters);
 double bytes_on_host(const Job& job, const StageParameters& parameters);

@@ -80,7 +80,7 @@ namespace {
 // Exchanges between the ranks of a pass, and the axes of the mesh that they go over.
 std::array<std::pair<Activity, MeshAxisSet>, 3> exchanges_of(const Strategy& strategy) {
   return {{{Activity::tensor_communication, MeshAxisSet(MeshAxis::tensor)},
-           {Activity::context_communication, MeshAxisSet(MeshAxis::context)},
+           {Activity::context_communication, context_axes(strategy)},
            {Activity::expert_communication, expert_axes(strategy)}}};
 }
 

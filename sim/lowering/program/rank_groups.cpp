@@ -15,7 +15,7 @@ namespace {
 
 GroupKind kind_over(MeshAxisSet axes, const Strategy& strategy) {
   if (axes == MeshAxisSet(MeshAxis::tensor)) return GroupKind::tensor;
-  if (axes == MeshAxisSet(MeshAxis::context)) return GroupKind::context;
+  if (is_of_context(axes)) return GroupKind::context;
   return axes == expert_axes(strategy) ? GroupKind::expert : GroupKind::team;
 }
 
@@ -86,8 +86,10 @@ GroupingId RankGroups::over(MeshAxisSet axes, const Strategy& own) {
   const auto size_of = [&](const ProgramRank& rank) { return mesh_for(rank).size(axes); };
   const auto key_of = [&](const ProgramRank& rank) {
     const int expert = axes.contains(MeshAxis::expert) ? mesh_for(rank).size(MeshAxis::expert) : 1;
-    return std::optional(Key{rank.stage, rank.data / static_cast<std::uint32_t>(expert),
-                             axes.contains(MeshAxis::context) ? 0 : rank.context,
+    const auto heads = static_cast<std::uint32_t>(strategy_of(rank).context_heads);
+    const std::uint32_t of_heads = axes.contains(MeshAxis::heads) ? 0 : rank.context % heads;
+    const std::uint32_t of_context = axes.contains(MeshAxis::context) ? 0 : rank.context / heads;
+    return std::optional(Key{rank.stage, rank.data / static_cast<std::uint32_t>(expert), of_context * heads + of_heads,
                              axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});
   };
   return divide({kind_over(axes, own), {bits, 0}}, size_of, key_of);

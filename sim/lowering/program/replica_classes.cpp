@@ -186,7 +186,8 @@ class Signatures {
   }
 
   Groups make_groups(int stage, int replica) const {
-    return {place_of(job_, job_.tensor_group(stage, replica)), place_of(job_, job_.context_group(stage, replica)),
+    return {place_of(job_, job_.tensor_group(stage, replica)),
+            place_of(job_, job_.group_over(stage, context_axes(job_.strategy), replica)),
             place_of(job_, job_.group_over(stage, expert_axes(job_.strategy), replica))};
   }
 

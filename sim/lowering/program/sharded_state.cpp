@@ -2,6 +2,7 @@
 
 #include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
+#include "program/outer_state.hpp"
 #include "program/pass_parts.hpp"
 #include "program/unit_memory.hpp"
 
@@ -87,6 +88,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
     use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
   }
   use.gradients = held_gradients(job, held);
+  if (job.training.local_steps.state_on_device) use.optimizer += outer_state_bytes(job, stage.parameters);
   if (zero_stage(framework, job.strategy.zero).gradients) use.gathered = in_flight(job, stage);
   return use;
 }

@@ -70,7 +70,7 @@ double experts_of(const PartitionedBlock& block) {
   for (const ParameterShard& shard : block.parameters) {
     const Sharding& lies = block.shardings[static_cast<std::size_t>(shard.tensor)];
     const bool divided = std::any_of(lies.axes.begin(), lies.axes.end(), [](MeshAxisSet axes) {
-      return axes.contains(MeshAxis::expert) || axes.contains(MeshAxis::context);
+      return axes.contains(MeshAxis::expert) || axes.contains(MeshAxis::context) || axes.contains(MeshAxis::heads);
     });
     if (divided && !block.graph.tensor(shard.tensor).frozen) elements += shard.elements;
   }

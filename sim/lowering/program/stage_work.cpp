@@ -53,7 +53,7 @@ std::pair<BlockId, BlockId> blocks_of_pair(const ChunkPlan& ahead, const ChunkPl
 MeshAxisSet team_axes(const Strategy& strategy) {
   MeshAxisSet axes;
   if (strategy.tensor > 1) axes.insert(MeshAxis::tensor);
-  if (strategy.context > 1) axes.insert(MeshAxis::context);
+  if (strategy.context > 1) axes.insert(context_axes(strategy));
   return axes;
 }
 

@@ -18,7 +18,9 @@ void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
   if (divided) rules.push_back({Parallelism::expert_tensor, MeshAxis::tensor, On::parameters});
   for (const On on : {On::dispatched, On::combined}) {
     rules.push_back({Parallelism::data, MeshAxis::data, on});
-    if (!experts.contains(MeshAxis::context)) rules.push_back({Parallelism::tokens, MeshAxis::context, on});
+    for (const MeshAxis context : context_axes(strategy)) {
+      if (!experts.contains(context)) rules.push_back({Parallelism::tokens, context, on});
+    }
     const bool tokens = strategy.sequence_parallel && !experts.contains(MeshAxis::tensor);
     if (tokens && (!divided || on == On::combined)) rules.push_back({Parallelism::tokens, MeshAxis::tensor, on});
   }
@@ -39,7 +41,10 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_piec
   std::vector<AxisRule> rules = {{Parallelism::data, MeshAxis::data, On::inputs}};
   if (strategy.expert_span().data > 1) rules.push_back({Parallelism::data, MeshAxis::expert, On::inputs});
   if (strategy.context > 1) {
-    rules.push_back({Parallelism::tokens, MeshAxis::context, On::inputs});
+    for (const MeshAxis context : context_axes(strategy)) {
+      rules.push_back({Parallelism::tokens, context, On::inputs});
+    }
+    if (strategy.context_heads > 1) rules.push_back({Parallelism::tensor, MeshAxis::heads, On::attention});
     switch (strategy.context_communication) {
       case ContextCommunication::p2p:
         rules.push_back({Parallelism::tokens, MeshAxis::context, On::keys});
@@ -66,15 +71,29 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_piec
 
 DeviceMesh mesh_of(const Strategy& strategy) {
   const int expert = strategy.expert_span().data;
-  return {
-      {"data", strategy.data / expert}, {"expert", expert}, {"context", strategy.context}, {"tensor", strategy.tensor}};
+  DeviceMesh mesh = {{"data", strategy.data / expert},
+                     {"expert", expert},
+                     {"context", strategy.context / strategy.context_heads},
+                     {"tensor", strategy.tensor}};
+  if (strategy.context_heads > 1) mesh.add({"heads", strategy.context_heads});
+  return mesh;
+}
+
+MeshAxisSet context_axes(const Strategy& strategy) {
+  MeshAxisSet axes(MeshAxis::context);
+  if (strategy.context_heads > 1) axes.insert(MeshAxis::heads);
+  return axes;
+}
+
+bool is_of_context(MeshAxisSet axes) {
+  return !axes.empty() && MeshAxisSet{MeshAxis::context, MeshAxis::heads}.contains(axes);
 }
 
 MeshAxisSet expert_axes(const Strategy& strategy) {
   const ExpertSpan span = strategy.expert_span();
   MeshAxisSet axes;
   if (span.data > 1) axes.insert(MeshAxis::expert);
-  if (span.context) axes.insert(MeshAxis::context);
+  if (span.context) axes.insert(context_axes(strategy));
   if (span.tensor) axes.insert(MeshAxis::tensor);
   return axes;
 }

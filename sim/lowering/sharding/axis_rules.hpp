@@ -41,8 +41,14 @@ struct AxisRule {
 // gathers the logits of all classes before the loss.
 std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces = true, bool gathers_logits = false);
 
-// Returns the mesh with the axes data, expert, context and tensor, in the order of MeshAxis.
+// Returns the mesh with the axes data, expert, context, tensor and, if context ranks divide heads in groups, heads, in
+// the order of MeshAxis.
 DeviceMesh mesh_of(const Strategy& strategy);
+
+// Returns the mesh axes of context ranks: those over which the tokens of a sequence are divided.
+MeshAxisSet context_axes(const Strategy& strategy);
+// True if a collective is among context ranks alone.
+bool is_of_context(MeshAxisSet axes);
 
 // Returns the mesh axes that divide experts.
 MeshAxisSet expert_axes(const Strategy& strategy);

@@ -21,6 +21,8 @@ enum class MeshAxis : std::uint8_t {
            // replicas
   context,
   tensor,
+  heads,  // neighboring context ranks that divide heads inside attention (Strategy::context_heads): `context` then has
+          // the groups of these ranks; the mesh of a strategy without them does not have the axis
 };
 inline constexpr std::size_t kMaxMeshAxes = 8;
 

@@ -19,14 +19,17 @@ namespace {
 
 constexpr double kLeastGoodput = 1e-2;
 
+// Tokens of an iteration, of all learners.
 double tokens_of(const Job& job, std::int64_t batch) {
-  return static_cast<double>(batch) * static_cast<double>(job.training.sequence_length);
+  return static_cast<double>(batch) * static_cast<double>(job.training.sequence_length) *
+         job.training.local_steps.learners;
 }
 
 std::int64_t full_iterations(const Job& job, const Operations& operations, const IterationResult& full) {
   std::int64_t left = 0;
   if (operations.gpu_hours > 0) {
-    left = std::llround(operations.gpu_hours * kSecondsPerHour / full.gpus / full.iteration_time_s);
+    const double gpus = static_cast<double>(full.gpus) * job.training.local_steps.learners;
+    left = std::llround(operations.gpu_hours * kSecondsPerHour / gpus / full.iteration_time_s);
     for (const RampStep& step : operations.ramp) left -= step.iterations;
   } else {
     left = stated_iterations(job, operations);
@@ -154,8 +157,40 @@ RunningCosts costs_of(const Job& job, const IterationResult& full, const Machine
   return costs;
 }
 
-void add_checkpoints(const Job& job, const Operations& operations, TrainingCourse& course) {
+// Returns the state that learners have of each other, as a tier: a learner that comes back takes it from another one,
+// and has lost its own steps since the last exchange. Whatever takes its nodes leaves it alone.
+CheckpointTier joined_state(const Job& job, const Operations& operations, const IterationResult& full) {
+  const LocalSteps& of = job.training.local_steps;
+  CheckpointPlan plan;
+  plan.where = operations.where;
+  CheckpointTier tier;
+  tier.interval_s = of.every * full.iteration_time_s;
+  tier.write_s = of.delay * full.iteration_time_s;
+  tier.read_s = checkpoint_bytes(job, plan) / full.outer.bandwidth;
+  tier.in_memory = true;
+  tier.survives = job.cluster.nodes();
+  return tier;
+}
+
+void set_learners(const Job& job, const Operations& operations, TrainingCourse& course) {
+  course.learners = job.training.local_steps.learners;
+  course.quorum = operations.quorum;
+  course.reconfiguration_s = operations.reconfiguration_s;
+  if (course.learners == 1 && operations.quorum_where) {
+    fail_infeasible(*operations.quorum_where, "there is one learner, which waits for no other",
+                    "state training.local_steps, or leave it out");
+  }
+  if (course.quorum > course.learners) {
+    fail_infeasible(*operations.quorum_where,
+                    fmt::format("{} learners cannot be a quorum of {}", course.learners, course.quorum),
+                    fmt::format("write at most {}", course.learners));
+  }
+}
+
+void add_checkpoints(const Job& job, const Operations& operations, const IterationResult& full,
+                     TrainingCourse& course) {
   std::vector<CheckpointTier> tiers = checkpoint_tiers(job, operations);
+  if (course.learners > 1 && !operations.memory) tiers.insert(tiers.begin(), joined_state(job, operations, full));
   if (operations.memory) set_interval(course, tiers, 0, *operations.memory);
   if (operations.storage) set_interval(course, tiers, tiers.size() - 1, *operations.storage);
   course.calendar = WorkCalendar(course.calendar.phases(), tiers, operations.evaluation);
@@ -234,7 +269,8 @@ TrainingCourse training_course(const Job& job, const Operations& operations, std
   course.nodes_per_replica = operations.shrinks ? nodes_of_replica(job) : 0;
   course.maintenance = operations.maintenance;
   course.costs = costs_of(job, full, power);
-  add_checkpoints(job, operations, course);
+  set_learners(job, operations, course);
+  add_checkpoints(job, operations, full, course);
   if (course.failures.rate_per_s() > 0) check_hope(course, operations);
   return course;
 }

@@ -42,7 +42,10 @@ struct Operations {
   double restart_s = 0;
   double repair_s = 0;
   int spares = 0;
-  bool shrinks = false;  // if nodes are missing, the job goes on with fewer replicas
+  int quorum = 1;                        // learners that have to train for any of them to go on
+  double reconfiguration_s = 0;          // time that learners wait when one of them goes or comes back
+  std::optional<Location> quorum_where;  // place of the first of these two keys
+  bool shrinks = false;                  // if nodes are missing, the job goes on with fewer replicas
   std::optional<CheckpointPlan> storage;
   std::optional<CheckpointPlan> memory;
   EvaluationPause evaluation;

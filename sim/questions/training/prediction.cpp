@@ -53,7 +53,8 @@ TrainingPrediction predict_training(const Job& job, const Operations& operations
   if (repairs_nodes(out.course.failures)) {
     out.best_spares = best_spares(out.course, kMostSpares, std::min(samples, kSpareSamples), seed);
   }
-  const double gpu_seconds = job.cluster.physical_gpus() * out.estimate.finish_mean_s.value;
+  const double gpus = static_cast<double>(job.cluster.physical_gpus()) * out.course.learners;
+  const double gpu_seconds = gpus * out.estimate.finish_mean_s.value;
   out.gpu_hours = gpu_seconds / kSecondsPerHour;
   out.nameplate_energy_j = nameplate_energy_j(job, operations, gpu_seconds);
   out.embodied_co2_kg = job.cluster.facility().embodied_kg(gpu_seconds);

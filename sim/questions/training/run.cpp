@@ -3,6 +3,8 @@
 #include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "training/learner_run.hpp"
+#include "training/learners.hpp"
 #include "training/node_pool.hpp"
 
 #include <fmt/format.h>
@@ -28,9 +30,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-12;
 constexpr std::int64_t kHopeless = 1'000'000;  // failures in a row between which nothing is saved
 
-class Run {
+}  // namespace
+
+// One training, or one learner of it, on its way.
+class TrainingRun {
  public:
-  Run(const TrainingCourse& course, RandomStream random, std::vector<RunSpan>* spans)
+  TrainingRun(const TrainingCourse& course, RandomStream random, std::vector<RunSpan>* spans)
       : course_(course),
         calendar_(course.calendar),
         random_(random),
@@ -42,6 +47,13 @@ class Run {
     maintained_s_ = course.maintenance.every_s > 0 ? course.maintenance.every_s : kNever;
     draw_failure();
   }
+
+  double now_s() const { return now_; }
+  double work_s() const { return calendar_.work_until(position_); }
+  const RunResult& sums() const { return result_; }
+  // Trains until an event ends it. True if that is the end of the training.
+  bool train_on() { return train(); }
+  void restart() { come_back(); }
 
   RunResult finish() {
     while (!train()) come_back();
@@ -125,7 +137,6 @@ class Run {
 
   double save_s() const { return calendar_.tiers().back().stall_s + calendar_.tiers().back().write_s; }
 
-  // Trains until an event ends it. True if that is the end of the training.
   bool train() {
     steps_.step();
     const double slowdown = slowdown_now();
@@ -357,10 +368,40 @@ class Run {
   CancellationSteps steps_;
 };
 
-}  // namespace
+struct LearnerRun::State {
+  TrainingRun run;
+  std::vector<LearnerPoint> points = {{}};
+  bool away = false;
+  bool finished = false;
+
+  void add_point(bool trained) { points.push_back({run.now_s(), trained, run.work_s(), run.sums()}); }
+};
+
+LearnerRun::LearnerRun(const TrainingCourse& course, RandomStream random, std::vector<RunSpan>* spans)
+    : state_(new State{TrainingRun(course, random, spans)}) {
+  state_->points.front().sums = state_->run.sums();
+}
+LearnerRun::LearnerRun(LearnerRun&& other) noexcept = default;
+LearnerRun& LearnerRun::operator=(LearnerRun&& other) noexcept = default;
+LearnerRun::~LearnerRun() = default;
+
+const std::vector<LearnerPoint>& LearnerRun::points() const { return state_->points; }
+
+void LearnerRun::run_until(double time_s) {
+  while (!state_->finished && state_->run.now_s() < time_s) {
+    if (state_->away) {
+      state_->run.restart();
+    } else {
+      state_->finished = state_->run.train_on();
+    }
+    state_->add_point(!state_->away);
+    state_->away = !state_->away;
+  }
+}
 
 RunResult run_training(const TrainingCourse& course, RandomStream random, std::vector<RunSpan>* spans) {
-  return Run(course, random, spans).finish();
+  if (course.learners > 1) return run_learners(course, random, spans);
+  return TrainingRun(course, random, spans).finish();
 }
 
 }  // namespace mirfak

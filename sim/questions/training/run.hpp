@@ -58,6 +58,10 @@ struct TrainingCourse {
   // If nodes are missing: 0: the job waits for them. Else the job goes on with the whole batch on the replicas that are
   // complete, and takes the other replicas in as soon as their nodes are back.
   int nodes_per_replica = 0;
+  // Learners that train apart, each with nodes, spares and failures as stated here; see learners.hpp.
+  int learners = 1;
+  int quorum = 1;                // learners that have to train for any of them to go on
+  double reconfiguration_s = 0;  // time that learners wait when one of them goes or comes back
   Maintenance maintenance = {};
   RunningCosts costs = {};
 };
@@ -96,8 +100,8 @@ struct RunResult {
 //
 // Failures also strike restarts, which then begin anew. Nodes in place also fail while the job waits for nodes; other
 // failures then have nothing to end. No failure strikes during maintenance. A saved state lasts: a failure takes the
-// job back to the last state that outlives it. `spans`: nullptr: none are kept. Error(infeasible) if failures leave the
-// job no way to its end.
+// job back to the last state that outlives it. Several learners are run by run_learners(). `spans`: nullptr: none are
+// kept. Error(infeasible) if failures leave the job no way to its end.
 RunResult run_training(const TrainingCourse& course, RandomStream random, std::vector<RunSpan>* spans = nullptr);
 
 }  // namespace mirfak

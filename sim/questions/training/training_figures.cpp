@@ -173,6 +173,9 @@ void add_operations(Figures& out) {
   out.add("best_memory_interval_s", "best time between saves in memory", best,
           optional(&TrainingPrediction::best_memory_interval_s))
       .unknown(no_best, has(&TrainingPrediction::best_memory_interval_s));
+  out.add("learners", "learners", "Copies of the job that train apart (training.local_steps); 1: the job alone.",
+          [](const TrainingInputs& in) { return static_cast<double>(in.prediction.course.learners); })
+      .with(counted);
   out.add("spares", "spares", "Nodes that stand by (operations.spares).",
           [](const TrainingInputs& in) { return static_cast<double>(in.prediction.course.spares); })
       .with(counted);

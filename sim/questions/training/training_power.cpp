@@ -162,6 +162,9 @@ std::vector<std::string> notes_on_idle_hosts(const Cluster& cluster) {
 }
 
 TrainingPower power_of_run(const TrainingCourse& course, std::span<const RunSpan> spans, double interval_s) {
+  if (course.learners > 1) {
+    fail_infeasible({}, "the power of several learners over time is not known", "leave out training.local_steps");
+  }
   RunPower power(course, spans.empty() ? 0 : spans.back().end_s, interval_s);
   for (const RunSpan& span : spans) power.add(span);
   return power.finish();

@@ -18,7 +18,7 @@ function trainingCards(result, why) {
     result.co2_kg !== null && {name: "CO2", why: why.why("co2_kg"), value: format.kilograms(result.co2_kg), lines: ["of the facility's energy"]},
     {name: "Checkpoints", why: why.why("best_checkpoint_interval_s"), value: shown("interval_s", result.checkpoint_interval_s), lines: [
       result.best_checkpoint_interval_s === null ? null : `best every ${format.seconds(result.best_checkpoint_interval_s)}`,
-      `${result.spares} spares${result.best_spares === null ? "" : `, best ${result.best_spares}`}`]},
+      `${result.learners > 1 ? `${result.learners} learners; ` : ""}${result.spares} spares${result.best_spares === null ? "" : `, best ${result.best_spares}`}`]},
   ];
 }
 
