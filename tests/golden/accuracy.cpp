@@ -78,8 +78,9 @@ TEST_CASE("published runs of tier A: mean over sources of the absolute error at 
   CHECK(accuracy.of("flagperf-a100-h800").errors.mape <= 0.046);
   CHECK(accuracy.of("internevo-7b-a100").errors.mape <= 0.037);
   // 0.063 until exchanges of experts ran beside passes as Megatron-LM's source has them: messages between stages hide
-  // beside attention there, and do not here (validate/published/findings.yaml).
-  CHECK(accuracy.of("megatron-bridge-performance-summary").errors.mape <= 0.069);
+  // beside attention there, and do not here (validate/published/findings.yaml). 0.069 while kernels after a collective
+  // that had ended lost time to it.
+  CHECK(accuracy.of("megatron-bridge-performance-summary").errors.mape <= 0.0692);
   CHECK(accuracy.of("vtrain-single").errors.mape <= 0.074);
   CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.093);
   CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.068);

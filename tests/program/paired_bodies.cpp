@@ -92,8 +92,8 @@ TEST_CASE("four layers of DeepSeek-V3 each way on 64 H800: communication hides")
   CHECK(span >= on(pair, true));
   CHECK(span <= apart);
   // The profile (deepseek-ai/profile-data, train): 129.0 ms, kernels of some 124; exchanges of some 80 without those
-  // that wait for counts, of which 4.2 show.
-  CHECK(4 * to_seconds(span) > 0.88 * 0.129);
+  // that wait for counts, of which 4.2 show. 0.88 while kernels after a collective that had ended lost time to it.
+  CHECK(4 * to_seconds(span) > 0.87 * 0.129);
   CHECK(4 * to_seconds(span) < 1.05 * 0.129);
   CHECK(4 * to_seconds(communication) > 0.9 * 0.080);
   CHECK(4 * to_seconds(communication) < 1.1 * 0.080);

@@ -334,6 +334,37 @@ TEST_CASE("kernels beside a collective that holds a quarter of the multiprocesso
   CHECK(lost_beside(0, 0.25, 3) == 0);
 }
 
+TEST_CASE("once a kernel has waited for a collective, it and those after it lose nothing to it") {
+  Strategy strategy = sized(4, 1, 1);
+  strategy.sequence_parallel = true;
+  strategy.micro_batch = 2;
+  Job job = small_job(2, 1, strategy, 2);
+  job.framework.communication.overlap_tensor_gradients = true;
+  const Lowered lowered(job);
+  const StagePlan& plan = lowered.plans.front();
+  const BlockId layer = lowered.blocks.layer_id(0);
+  const std::vector<BodyStep>& body = plan.bodies_of(layer).backward.steps;
+  const PartitionedBlock& block = lowered.blocks.all[static_cast<std::size_t>(layer)];
+  std::vector<BlockStep> steps = block.recompute;
+  steps.insert(steps.end(), block.backward.begin(), block.backward.end());
+  REQUIRE(steps.size() == body.size());
+  int beside = -1;      // the last collective
+  bool waited = false;  // for it
+  int alone = 0;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    if (steps[i].kind == BlockStep::Kind::collective) {
+      beside = static_cast<int>(i);
+      waited = false;
+      continue;
+    }
+    waited = waited || std::count(body[i].after.begin(), body[i].after.end(), beside) > 0;
+    const Picoseconds price = to_picoseconds(plan.costs.kernels.price(block, steps[i]).seconds);
+    if (beside < 0 || waited) CHECK(body[i].device == price);
+    if (beside >= 0 && waited) ++alone;
+  }
+  CHECK(alone > 4);
+}
+
 TEST_CASE("kernels beside collectives are behind by the share of the multiprocessors that these hold") {
   const Lowered lowered(job_of({"pytorch-fsdp", 1, 1, 16, 3, 0, false}));
   const StagePlan& plan = lowered.plans.front();

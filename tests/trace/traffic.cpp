@@ -28,7 +28,7 @@ TEST_CASE("traffic over time adds up to the bytes of the tasks, within the line 
       for (std::size_t i = 0; i + 1 < link.points.size(); ++i) {
         const double seconds = to_seconds(link.points[i + 1].time - link.points[i].time);
         CHECK(seconds > 0);
-        CHECK(link.points[i].utilisation <= 1);
+        CHECK(link.points[i].use <= 1);
         bytes += link.points[i].bytes_per_s * seconds;
       }
       CHECK(bytes == doctest::Approx(expected[{link.rank, link.stream}]).epsilon(1e-9));
@@ -58,8 +58,8 @@ TEST_CASE("shared links are never overfull, and carry what their tasks demand") 
     double bytes = 0;
     for (std::size_t i = 0; i + 1 < link.points.size(); ++i) {
       bytes += link.points[i].bytes_per_s * to_seconds(link.points[i + 1].time - link.points[i].time);
-      CHECK(link.points[i].utilisation <= 1 + 1e-9);
-      contended = contended || link.points[i].utilisation > 1 - 1e-9;
+      CHECK(link.points[i].use <= 1 + 1e-9);
+      contended = contended || link.points[i].use > 1 - 1e-9;
     }
     CHECK(bytes == doctest::Approx(expected[links++]).epsilon(1e-9));
   });
@@ -99,6 +99,6 @@ TEST_CASE("a shared link's traffic follows the speeds of the tasks on it") {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(to_seconds(links[0].points[i].time) == doctest::Approx(expected[i].first));
     CHECK(links[0].points[i].bytes_per_s == doctest::Approx(expected[i].second));
-    CHECK(links[0].points[i].utilisation == doctest::Approx(expected[i].second / 100));
+    CHECK(links[0].points[i].use == doctest::Approx(expected[i].second / 100));
   }
 }

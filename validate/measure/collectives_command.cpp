@@ -2,8 +2,8 @@
 // repetition's time is the longest of its ranks, from when the last was ready, as in a trace. The middle of the
 // repetitions counts.
 
+#include "base/averages.hpp"
 #include "base/error.hpp"
-#include "base/middle.hpp"
 #include "cli/options.hpp"
 #include "executor/collective_groups.hpp"
 #include "executor/collective_plans.hpp"

@@ -1,8 +1,8 @@
 #include "measure/gpu.hpp"
 
+#include "base/averages.hpp"
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
-#include "base/middle.hpp"
 #include "executor/cuda_executor.hpp"
 #include "processes/interruption.hpp"
 

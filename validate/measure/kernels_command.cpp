@@ -3,8 +3,8 @@
 // are rounds over all kernels: what disturbs the machine for a while falls on one repetition of many kernels, not on
 // all of one.
 
+#include "base/averages.hpp"
 #include "base/error.hpp"
-#include "base/middle.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"

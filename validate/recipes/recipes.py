@@ -3,6 +3,7 @@
 usage: recipes.py [--mirfak PROGRAM] scenario NAME       print the scenario of a recipe, with its layout from the table
        recipes.py [--mirfak PROGRAM] table NAMES.csv     write the table: choose a layout of each recipe, and simulate it
        recipes.py [--mirfak PROGRAM] check               simulate all rows of the table again, and print what differs
+       recipes.py [--mirfak PROGRAM] renew               simulate all rows of the table again, and write them
 
 The words of names stand in words.yaml, the table in validate/recipes.csv. README.md says what its columns are.
 """
@@ -306,20 +307,23 @@ def read_table() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def simulated_again(words: Words, rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows with the same layouts and today's predictions."""
+    recipes, refused = read_names(words, [row["function"] for row in rows])
+    layouts = {row["function"]: yaml.safe_load(row["layout"]) for row in rows}
+    points = simulated_in_parts(words.mirfak, [words.scenario(recipe, layouts[recipe.function]) for recipe in recipes])
+    now = {function: {"reason": reason} for function, reason in refused.items()}
+    for recipe, point in zip(recipes, points, strict=True):
+        now[recipe.function] = row_of(words, recipe, layouts[recipe.function], point)
+    return [row | now[row["function"]] for row in rows]
+
+
 def differences(words: Words, rows: Sequence[dict[str, str]]) -> Iterator[str]:
     """Simulates all rows again: sentences on what is not as the table says."""
-    recipes, refused = read_names(words, [row["function"] for row in rows])
-    known = {row["function"]: row for row in rows}
-    layouts = {recipe.function: yaml.safe_load(known[recipe.function]["layout"]) for recipe in recipes}
-    points = simulated_in_parts(words.mirfak, [words.scenario(recipe, layouts[recipe.function]) for recipe in recipes])
-    for recipe, point in zip(recipes, points, strict=True):
-        now = row_of(words, recipe, layouts[recipe.function], point)
+    for known, now in zip(rows, simulated_again(words, rows), strict=True):
         for column in COLUMNS:
-            if now[column] != known[recipe.function][column]:
-                yield f"{recipe.function}: {column} is {now[column]}, the table says {known[recipe.function][column]}"
-    for function, reason in refused.items():
-        if known[function]["reason"] != reason:
-            yield f"{function}: {reason}, the table says {known[function]['reason']}"
+            if now[column] != known[column]:
+                yield f"{known['function']}: {column} is {now[column]}, the table says {known[column]}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -329,6 +333,7 @@ def main(arguments: Sequence[str]) -> int:
     commands.add_parser("scenario").add_argument("name")
     commands.add_parser("table").add_argument("names", type=pathlib.Path)
     commands.add_parser("check")
+    commands.add_parser("renew")
     options = parser.parse_args(arguments)
     words = Words(options.mirfak)
     if options.command == "scenario":
@@ -344,9 +349,12 @@ def main(arguments: Sequence[str]) -> int:
         found = list(differences(words, read_table()))
         print(*found, sep="\n")
         return 1 if found else 0
-    with options.names.open(newline="") as file:
-        functions = [row["function"] for row in csv.DictReader(file)]
-    rows = table(words, functions)
+    if options.command == "renew":
+        rows = simulated_again(words, read_table())
+    else:
+        with options.names.open(newline="") as file:
+            functions = [row["function"] for row in csv.DictReader(file)]
+        rows = table(words, functions)
     with TABLE.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

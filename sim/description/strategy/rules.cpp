@@ -251,8 +251,7 @@ Broken recomputed_groups(const RuleInput& in) {
   return std::nullopt;
 }
 
-// Source: megatron/core/transformer/transformer_config.py allows no pipeline stages together with offloaded
-// activations.
+// Source: megatron/core/transformer/transformer_config.py allows no pipeline stages with offloaded activations.
 Broken offloaded_layers(const RuleInput& in) {
   if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
   return Violation{
@@ -297,8 +296,7 @@ Broken whole_matrices(const RuleInput& in) {
                    "set strategy.zero: 1 or 0, or choose another training.optimizer"};
 }
 
-// Checks the sequence length: causal attention is balanced by giving each rank an early and a late piece of the
-// sequence.
+// Checks the sequence length: causal attention is balanced by an early and a late piece of it for each rank.
 Broken context_divides(const RuleInput& in) {
   const int context = in.strategy.context;
   if (context == 1 || in.training.sequence_length % (2 * std::int64_t{context}) == 0) return std::nullopt;

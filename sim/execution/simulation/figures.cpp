@@ -309,13 +309,6 @@ void add_fit(Figures& out) {
          "(hw_profiles/ranges.yaml).",
          member(&IterationResult::fit_probability))
       .unknown(kNoMemoryRange, has_fit_probability);
-  out.add("memory_reserved_bytes", "reserved memory",
-          "Memory that PyTorch's caching allocator takes from the fullest GPU at most, by a replay of what it is asked "
-          "for: what is allocated, and free pieces between. What lies beside the allocator comes on top.",
-          member(&IterationResult::memory_reserved_bytes))
-      .unknown(
-          "the framework has another allocator, or layers are recomputed in groups or keep activations on the host",
-          [](const FigureInputs& in) { return in.result.memory_reserved_bytes > 0; });
   out.add("memory_headroom", "free memory",
           "Share of the fullest GPU's memory that is free; below 0: the job does not fit.",
           [](const FigureInputs& in) {

@@ -5,7 +5,6 @@
 #include "base/units.hpp"
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
-#include "program/reserved_memory.hpp"
 #include "program/staggered_start.hpp"
 #include "simulation/breakdown.hpp"
 #include "simulation/facility_use.hpp"
@@ -329,17 +328,6 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
 }
 
-// Cached pieces come on top of the peak as counted, of which the replay may miss some.
-void Simulation::add_reserved_memory() {
-  const StagePlan& fullest = plans[result.fullest_plan];
-  const auto reserved = reserved_memory(job_at(job, blocks, fullest.stage), blocks.at(fullest.stage), fullest);
-  if (!reserved) return;
-  const MemoryUse& peak = result.stages[result.fullest_plan].memory.peak;
-  result.memory_reserved_bytes =
-      peak.total() - peak.platform + job.framework.memory.workspace_bytes + reserved->cached();
-  result.reserve_runs_out = reserved->ran_out;
-}
-
 void Simulation::add_power_figures() { result.power = power_figures(job, plans, program, timeline); }
 
 IterationResult mean_result(const Simulation& simulation, std::size_t count,
@@ -366,7 +354,6 @@ IterationResult mean_result(const Simulation& simulation, std::size_t count,
 Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {
   Simulation simulation(std::move(job));
   simulation.run(options, executor, memory_of_blocks(simulation.job, simulation.blocks));
-  simulation.add_reserved_memory();
   return simulation;
 }
 
@@ -380,7 +367,6 @@ void set_timeline(Simulation& simulation, Timeline timeline) {
   simulation.timeline = std::move(timeline);
   simulation.account(memory_of_blocks(simulation.job, simulation.blocks));
   simulation.add_power_figures();
-  simulation.add_reserved_memory();
 }
 
 bool has_result(Job job, const IterationResult& expected) {
@@ -388,8 +374,6 @@ bool has_result(Job job, const IterationResult& expected) {
   const std::vector<BlockMemory> memory = memory_of_blocks(simulation.job, simulation.blocks);
   const auto is_expected = [&] {
     simulation.result.events = expected.events;
-    simulation.result.memory_reserved_bytes = expected.memory_reserved_bytes;
-    simulation.result.reserve_runs_out = expected.reserve_runs_out;
     return simulation.result == expected;
   };
   if (is_long_iteration(simulation.job)) {

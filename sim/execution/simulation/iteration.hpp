@@ -56,10 +56,7 @@ struct IterationResult {
   double memory_peak_low_bytes = 0;        // range that measured peaks keep (Job::ranges); 0: not known
   double memory_peak_high_bytes = 0;
   double memory_capacity_bytes = 0;  // capacity of the fullest stage
-  // What the allocator of the fullest stage takes from the device at most (program/reserved_memory.hpp); 0: not known.
-  double memory_reserved_bytes = 0;
-  bool reserve_runs_out = false;  // true if it needs more than the device has, whatever its cache gives back
-  double fit_probability = -1;    // probability that every stage has the memory it needs; below 0: not known
+  double fit_probability = -1;       // probability that every stage has the memory it needs; below 0: not known
   int fullest_stage = 0;
   std::size_t fullest_plan = 0;  // index into `stages` of the fullest stage and class of replicas
   bool fits = false;             // true if it fits on every stage
@@ -116,7 +113,6 @@ struct Simulation {
   // Fills in the result, without the figures of power over time.
   void account(std::span<const BlockMemory> of_blocks);
   void add_power_figures();
-  void add_reserved_memory();
   // Fills in all that follows from job, blocks and plans. `of_blocks`: the result of memory_of_blocks() for the blocks.
   void run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks);
 };

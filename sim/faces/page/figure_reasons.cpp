@@ -135,11 +135,6 @@ class FigureReasons {
         {kMemorySection});
     add("memory_peak_low_bytes", "", {kMemorySection});
     add("memory_peak_high_bytes", "", {kMemorySection});
-    if (result_.memory_reserved_bytes > 0) {
-      add("memory_reserved_bytes",
-          fmt::format("a replay of what the allocator of stage {} is asked for", result_.fullest_stage),
-          {kMemorySection});
-    }
     Json& capacity = add("memory_capacity_bytes", "", {kMemorySection});
     add_memory_sources(capacity, simulation_.job.cluster);
     add("memory_headroom",

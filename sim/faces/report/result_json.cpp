@@ -4,6 +4,7 @@
 #include "program/replica_classes.hpp"
 #include "program/transfer_cost.hpp"
 #include "simulation/figures.hpp"
+#include "simulation/fullest_reserve.hpp"
 #include "simulation/laws.hpp"
 #include "strategy/rules.hpp"
 
@@ -80,6 +81,12 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
                                    std::span<const std::string> notes) {
   Json out = result_json(simulation.job, simulation.result, wall_time_s);
   for (const std::string& note : notes) out["notes"].push_back(note);
+  if (const auto reserve = reserve_of_fullest(simulation)) {
+    Json& memory = out["stages"][simulation.result.fullest_plan]["memory"];
+    memory["reserved_bytes"] = reserve->reserved;
+    memory["cached_bytes"] = reserve->cached();
+    memory["allocator_runs_out"] = reserve->ran_out;
+  }
   const bool shaped = !simulation.job.strategy.stages.empty();
   for (std::size_t i = 0; shaped && i < simulation.plans.size(); ++i) {
     add_flow(simulation, simulation.plans[i], out["stages"][i]);

@@ -6,6 +6,7 @@
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "simulation/figures.hpp"
+#include "simulation/fullest_reserve.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
@@ -294,19 +295,17 @@ std::string memory_range_text(const IterationResult& result) {
 
 // Returns the line on what the allocator of the fullest stage takes from its GPU; "" if that is not known.
 std::string reserved_text(const Simulation& simulation) {
-  const IterationResult& result = simulation.result;
-  if (result.memory_reserved_bytes <= 0) return {};
-  const MemoryHabits& habits = simulation.job.framework.memory;
-  const StageMemory& memory = result.stages[result.fullest_plan].memory;
-  const double in_blocks = memory.peak.total() - memory.peak.platform + habits.workspace_bytes;
+  const std::optional<ReservedMemory> reserve = reserve_of_fullest(simulation);
+  if (!reserve) return {};
   std::string out = fmt::format(
       "  reserved by the allocator on stage {}: {} of the {} that it can take, {} of them free pieces between blocks\n",
-      result.fullest_stage, format_bytes(result.memory_reserved_bytes),
-      format_bytes(memory.capacity - memory.peak.platform + habits.workspace_bytes),
-      format_bytes(result.memory_reserved_bytes - in_blocks));
-  if (result.fits && result.reserve_runs_out) {
+      simulation.result.fullest_stage, format_bytes(reserve->reserved), format_bytes(allocator_capacity(simulation)),
+      format_bytes(reserve->cached()));
+  if (simulation.result.fits && reserve->ran_out) {
     out += "  though blocks fit, pieces between them may make it run out of memory";
-    out += habits.expandable_segments ? "\n" : ": expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF leaves fewer\n";
+    out += simulation.job.framework.memory.expandable_segments
+               ? "\n"
+               : ": expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF leaves fewer\n";
   }
   return out;
 }

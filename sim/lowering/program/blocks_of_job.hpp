@@ -79,7 +79,7 @@ const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
 // True if the host waits for the device before it issues this operator's forward pass. Only the device knows where rows
 // go, and the host sets up their exchange; the constant of a clamp is copied after the work that the device still has
-// to do.
+// to do; the length of the longest sequence is read from the device.
 bool host_waits_before(const Job& job, const Operator& op);
 // The activations of a layer that are recomputed under the job's strategy.
 std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer);
@@ -119,6 +119,8 @@ struct StageCosts {
   const CommunicationGroup& group_over(MeshAxisSet axes) const;
 };
 
+// True if a step moves rows to experts or back: the rows are sparse in experts.
+bool carries_rows(const PartitionedBlock& block, const BlockStep& step);
 // Prices a collective step of a block.
 CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                         const StageCosts& costs);

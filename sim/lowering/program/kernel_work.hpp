@@ -25,6 +25,8 @@ struct KernelWork {
   GemmShape product;
   bool narrow = false;    // product: operands are in the job's narrow format, where it has one
   bool gradient = false;  // product: the first operand is a gradient
+  // Product: a kernel before it quantizes an operand from 16 bits, as tables of products measure it (validate/measure).
+  bool quantizes = false;
   AttentionShape attention;
   bool backward = false;       // attention: gradients of query, key and value
   std::vector<double> reads;   // bytes of each operand read in one pass

@@ -180,6 +180,10 @@ void set_learners(const Job& job, const Operations& operations, TrainingCourse& 
     fail_infeasible(*operations.quorum_where, "there is one learner, which waits for no other",
                     "state training.local_steps, or leave it out");
   }
+  if (course.learners > 1 && !operations.failures.log.empty()) {
+    fail_infeasible(operations.failures_where, "operations.failures.log does not say which learner a failure struck",
+                    "write rates in its stead, or leave training.local_steps out");
+  }
   if (course.quorum > course.learners) {
     fail_infeasible(*operations.quorum_where,
                     fmt::format("{} learners cannot be a quorum of {}", course.learners, course.quorum),
