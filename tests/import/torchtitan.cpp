@@ -74,7 +74,7 @@ TEST_CASE("replicas that torchft joins are learners, and one configuration is th
   CHECK(steps == LocalSteps{4, 20, 2, 1, "fp8"});
   const LocalSteps each = scenario_of(read("group_size = 3\n"), "hgx-h100", 1).job.training.local_steps;
   CHECK(each == LocalSteps{3, 1});
-  // How many replicas there are is not in the file.
+  // The number of replicas is not in the file.
   CHECK(said(read("semi_sync_method = \"diloco\"\n"), "training.local_steps.learners").empty());
   CHECK_THROWS_AS(read("group_size = 4\nsemi_sync_method = \"diloco\"\nsync_steps = 0\n"), Error);
 }

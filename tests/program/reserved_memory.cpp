@@ -1,4 +1,4 @@
-// What an allocator reserves beyond what is allocated, against the memory that is counted pass by pass.
+// Memory that an allocator reserves and allocates, against the memory that is counted pass by pass.
 
 #include "program/reserved_memory.hpp"
 #include "job_fixture.hpp"

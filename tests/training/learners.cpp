@@ -67,7 +67,7 @@ TEST_CASE("where all learners have to train, each waits for each other") {
   course.quorum = 2;
   const TrainingEstimate both = estimate_training(course, 4, 1, 1);
   CHECK(both.goodput == doctest::Approx(one * one).epsilon(0.01));
-  // What one waits is what the other is away while this one would train.
+  // One waits as long as the other is away while the first would train.
   CHECK(part(both.parts, TimePart::waiting) / both.finish_mean_s.value ==
         doctest::Approx(one * (1 - one)).epsilon(0.05));
 }

@@ -7,7 +7,7 @@
 
 namespace mirfak {
 
-// What the joining of learners (LocalSteps) costs one of them. M learners in a ring send 2 (M - 1)/M of what they
+// Cost of joining learners (LocalSteps), for one of them. M learners in a ring send 2 (M - 1)/M of what they
 // exchange; a fragment of P takes t = 2 (M - 1)/M bytes / (P bandwidth) + 2 (M - 1) latency. Each of the P fragments
 // is exchanged once in H steps, while D steps of T seconds go on. Within H steps a learner therefore waits
 //   max(P max(0, t - D T), P t - H T, 0)

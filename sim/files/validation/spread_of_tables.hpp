@@ -9,7 +9,7 @@
 
 namespace mirfak {
 
-// How much a few measured runs help to predict further runs of the same machine under the same framework: means over
+// Help of a few measured runs in predicting further runs of the same machine under the same framework: means over
 // the tables that have enough runs, each judged by the spread of machines and frameworks in the other tables.
 struct OwnRunsScore {
   int own = 0;              // number of known runs
