@@ -17,7 +17,7 @@ using namespace mirfak::test;
 
 namespace {
 
-Job job_of(const std::string& framework, Strategy strategy, std::int64_t global_batch = 16) {
+Job job_of(const std::string& framework, const Strategy& strategy, std::int64_t global_batch = 16) {
   Job job = small_job(8, 1, strategy, global_batch);
   job.training.framework = framework;
   job.framework = test::framework_named(framework);
