@@ -66,6 +66,7 @@ nlohmann::ordered_json Iteration::json() const { return result_json(scenario_.jo
 
 nlohmann::ordered_json Iteration::whole_json() const {
   nlohmann::ordered_json out = json();
+  add_reserve(*simulation(), out);
   out["notes"] = notes();
   if (spread_) out["spread"] = spread_json(*spread_);
   return out;

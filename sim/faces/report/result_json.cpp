@@ -77,16 +77,20 @@ Json prices_json(const Cluster& cluster) {
 
 }  // namespace
 
+void add_reserve(const Simulation& simulation, nlohmann::ordered_json& result) {
+  const auto reserve = reserve_of_fullest(simulation);
+  if (!reserve) return;
+  Json& memory = result["stages"][simulation.result.fullest_plan]["memory"];
+  memory["reserved_bytes"] = reserve->reserved;
+  memory["cached_bytes"] = reserve->cached();
+  memory["allocator_runs_out"] = reserve->ran_out;
+}
+
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,
                                    std::span<const std::string> notes) {
   Json out = result_json(simulation.job, simulation.result, wall_time_s);
   for (const std::string& note : notes) out["notes"].push_back(note);
-  if (const auto reserve = reserve_of_fullest(simulation)) {
-    Json& memory = out["stages"][simulation.result.fullest_plan]["memory"];
-    memory["reserved_bytes"] = reserve->reserved;
-    memory["cached_bytes"] = reserve->cached();
-    memory["allocator_runs_out"] = reserve->ran_out;
-  }
+  add_reserve(simulation, out);
   const bool shaped = !simulation.job.strategy.stages.empty();
   for (std::size_t i = 0; shaped && i < simulation.plans.size(); ++i) {
     add_flow(simulation, simulation.plans[i], out["stages"][i]);
