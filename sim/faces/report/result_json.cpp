@@ -80,10 +80,10 @@ Json prices_json(const Cluster& cluster) {
 void add_reserve(const Simulation& simulation, nlohmann::ordered_json& result) {
   const auto reserve = reserve_of_fullest(simulation);
   if (!reserve) return;
-  Json& memory = result["stages"][simulation.result.fullest_plan]["memory"];
-  memory["reserved_bytes"] = reserve->reserved;
-  memory["cached_bytes"] = reserve->cached();
-  memory["allocator_runs_out"] = reserve->ran_out;
+  Json& allocator = result["stages"][simulation.result.fullest_plan]["allocator"];
+  allocator["reserved_bytes"] = reserve->reserved;
+  allocator["cached_bytes"] = reserve->cached();
+  allocator["runs_out"] = reserve->ran_out;
 }
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,

@@ -16,7 +16,7 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
 // Returns the result of one iteration if the simulation itself is not kept.
 nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s);
 
-// Adds to the fullest stage's memory what its allocator reserves, if that is known (simulation/fullest_reserve.hpp).
+// Adds to the fullest stage what its allocator reserves, if that is known (simulation/fullest_reserve.hpp).
 // `result`: result_json() of the simulation's job and result.
 void add_reserve(const Simulation& simulation, nlohmann::ordered_json& result);
 
