@@ -15,9 +15,4 @@ std::optional<ReservedMemory> reserve_of_fullest(const Simulation& simulation) {
   return out;
 }
 
-double allocator_capacity(const Simulation& simulation) {
-  const StageMemory& memory = simulation.result.stages[simulation.result.fullest_plan].memory;
-  return memory.capacity - memory.peak.platform + simulation.job.framework.memory.workspace_bytes;
-}
-
 }  // namespace mirfak

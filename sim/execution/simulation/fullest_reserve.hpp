@@ -12,7 +12,4 @@ namespace mirfak {
 // milliseconds. nullopt as of reserved_memory().
 std::optional<ReservedMemory> reserve_of_fullest(const Simulation& simulation);
 
-// Bytes that the allocator of the fullest stage can take: what lies beside it is the software's.
-double allocator_capacity(const Simulation& simulation);
-
 }  // namespace mirfak

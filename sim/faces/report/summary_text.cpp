@@ -299,7 +299,7 @@ std::string reserved_text(const Simulation& simulation) {
   if (!reserve) return {};
   std::string out = fmt::format(
       "  reserved by the allocator on stage {}: {} of the {} that it can take, {} of them free pieces between blocks\n",
-      simulation.result.fullest_stage, format_bytes(reserve->reserved), format_bytes(allocator_capacity(simulation)),
+      simulation.result.fullest_stage, format_bytes(reserve->reserved), format_bytes(reserve->capacity),
       format_bytes(reserve->cached()));
   if (simulation.result.fits && reserve->ran_out) {
     out += "  though blocks fit, pieces between them may make it run out of memory";

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kReplayed = 2;
+constexpr int kReplayed = 2;          // iterations
 constexpr int kMoreThanInFlight = 2;  // microbatches beyond those in flight: until passes repeat
 constexpr double kMomentBytes = 8;    // of a parameter's state, what the first step makes: two moments in fp32
 
@@ -95,7 +96,8 @@ class Replay {
         plan_(plan),
         use_(resident_memory(job, blocks, plan)),
         frees_gradients_(job.framework.memory.frees_gradients && !data_parallel_plan(job).gathers_in_passes()),
-        memory_(job.framework.memory.expandable_segments, capacity_of(plan) - beside_allocator(job)),
+        capacity_(capacity_of(plan) - use_.platform + job.framework.memory.workspace_bytes),
+        memory_(job.framework.memory.expandable_segments, capacity_),
         of_blocks_(blocks.all.size()) {
     for (const ChunkPlan& chunk : plan.chunks) {
       units_.push_back(unit_memory(job, chunk, plan.parameters.gathered_bytes_per_element));
@@ -117,17 +119,13 @@ class Replay {
     }
     const CachingAllocator& allocator = memory_.allocator();
     return {static_cast<double>(allocator.peak_allocated()), static_cast<double>(allocator.peak_reserved()),
-            allocator.ran_out()};
+            allocator.ran_out(), capacity_};
   }
 
  private:
   static double capacity_of(const StagePlan& plan) {
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     return hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
-  }
-
-  static double beside_allocator(const Job& job) {
-    return job.framework.memory.platform_bytes - job.framework.memory.workspace_bytes;
   }
 
   void hold(double bytes) {
@@ -158,7 +156,7 @@ class Replay {
   }
 
   // Gives the walk of a block the tensors that exist when it begins: those of the block before, or new ones.
-  void enter(const std::vector<Allocation>& arriving, std::vector<Block>& stream, Live& live) {
+  void enter(const std::vector<Allocation>& arriving, const std::vector<Block>& stream, Live& live) {
     for (std::size_t i = 0; i < arriving.size(); ++i) {
       const Block came = i < stream.size() ? stream[i] : -1;
       const bool wanted = arriving[i].tensor >= 0 && live.of(arriving[i].tensor) < 0;
@@ -168,7 +166,12 @@ class Replay {
     for (std::size_t i = arriving.size(); i < stream.size(); ++i) {
       if (stream[i] >= 0) memory_.release(stream[i]);
     }
-    stream.clear();
+  }
+  // Releases what no block takes: it leaves the chunk.
+  void drop(const std::vector<Block>& stream) {
+    for (const Block block : stream) {
+      if (block >= 0) memory_.release(block);
+    }
   }
 
   void walk(const std::vector<Allocation>& events, Live& live) {
@@ -212,7 +215,7 @@ class Replay {
       memory_.release(live);
       if (gathered >= 0) memory_.release(gathered);
     }
-    enter({}, stream, none_);
+    drop(stream);
   }
 
   void backward(const Pass& pass) {
@@ -231,7 +234,7 @@ class Replay {
       if (gathered >= 0) memory_.release(gathered);
       add_gradients(pass.chunk, i, chunk);
     }
-    enter({}, stream, none_);
+    drop(stream);
     kept_.erase({pass.chunk, pass.microbatch});
   }
 
@@ -244,7 +247,7 @@ class Replay {
   // added to them.
   void add_gradients(int chunk, int block, const ChunkPlan& plan) {
     if (!frees_gradients_) return;
-    const bool first = with_gradients_.emplace(std::pair(chunk, block), true).second;
+    const bool first = with_gradients_.emplace(chunk, block).second;
     const double width = gradient_bytes(job_);
     const auto& shapes = blocks_.weight_gradients[static_cast<std::size_t>(plan.block(block))];
     double left = plan.held_by(block).total() * width;
@@ -266,13 +269,13 @@ class Replay {
   const StagePlan& plan_;
   const MemoryUse use_;
   const bool frees_gradients_;
+  const double capacity_;  // bytes that the allocator can take
   OwnedBlocks memory_;
   std::vector<std::optional<BlockAllocations>> of_blocks_;
   std::vector<std::vector<UnitMemory>> units_;             // by chunk
   std::map<std::pair<int, int>, std::vector<Live>> kept_;  // by chunk and microbatch: of each block
-  std::map<std::pair<int, int>, bool> with_gradients_;     // by chunk and block
+  std::set<std::pair<int, int>> with_gradients_;           // by chunk and block
   std::vector<Block> gradients_;
-  Live none_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ struct ReservedMemory {
   double allocated = 0;  // blocks in use at the fullest moment
   double reserved = 0;   // segments taken from the device, the most at any time
   bool ran_out = false;  // even with cached segments given back, the device has less
+  double capacity = 0;   // bytes that the allocator can take
 
   double cached() const { return std::max(0.0, reserved - allocated); }  // free pieces between blocks in use
 };
