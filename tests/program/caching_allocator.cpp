@@ -62,7 +62,7 @@ TEST_CASE("what takes the place of freed memory leaves too little for what was t
   allocator.allocate(512.0 * kMib);
   CHECK(allocator.peak_allocated() == 712 * kMib);
   CHECK(allocator.reserved() == 1024 * kMib);
-  CHECK_FALSE(allocator.ran_out());
+  CHECK(allocator.needed() == 1024 * kMib);
 }
 
 TEST_CASE("a device without more gets cached segments back first") {
@@ -71,9 +71,9 @@ TEST_CASE("a device without more gets cached segments back first") {
   allocator.free(large);
   const auto larger = allocator.allocate(80.0 * kMib);
   CHECK(allocator.reserved() == 80 * kMib);
-  CHECK_FALSE(allocator.ran_out());
+  CHECK(allocator.needed() == 80 * kMib);
   allocator.allocate(40.0 * kMib);
-  CHECK(allocator.ran_out());
+  CHECK(allocator.needed() == 120 * kMib);
   allocator.free(larger);
 }
 
@@ -83,6 +83,7 @@ TEST_CASE("growing requests leave holes, but not in a segment that grows") {
     for (const double size : {12.0, 14.0, 16.0}) allocator.free(allocator.allocate(size * kMib));
     CHECK(allocator.peak_allocated() == 16 * kMib);
     CHECK(allocator.peak_reserved() == (expandable ? 20 : 42) * kMib);
+    CHECK(allocator.needed() == (expandable ? 20 : 16) * kMib);
   }
 }
 
@@ -92,7 +93,7 @@ TEST_CASE("a segment that grows gives free pages at its end back") {
   allocator.allocate(kMib / 2.0);
   CHECK(allocator.reserved() == 2 * kMib);
   CHECK(allocator.peak_reserved() == 60 * kMib);
-  CHECK_FALSE(allocator.ran_out());
+  CHECK(allocator.needed() == 60 * kMib);
 }
 
 TEST_CASE("segments that grow do so by what is missing, in pages") {
@@ -105,7 +106,7 @@ TEST_CASE("segments that grow do so by what is missing, in pages") {
   allocator.free(again);
   allocator.allocate(kMib / 2.0);
   const auto most = allocator.allocate(145.0 * kMib);
-  CHECK(allocator.ran_out());
+  CHECK(allocator.needed() == 202 * kMib);
   allocator.free(most);
 }
 
@@ -126,6 +127,8 @@ TEST_CASE("any sequence: blocks in use are what is allocated, and all of them fi
       }
       most = std::max(most, allocator.allocated());
       REQUIRE(allocator.reserved() >= allocator.allocated());
+      REQUIRE(allocator.needed() >= allocator.peak_allocated());
+      REQUIRE(allocator.needed() <= allocator.peak_reserved());
     }
     CHECK(allocator.peak_allocated() == most);
     for (const CachingAllocator::Block block : live) allocator.free(block);

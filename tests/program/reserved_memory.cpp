@@ -60,7 +60,7 @@ TEST_CASE("the replay allocates what is counted pass by pass, and reserves no le
           if (!come) CHECK(replayed->allocated > 0.94 * counted(lowered, stage));
           CHECK(replayed->reserved >= replayed->allocated);
           CHECK(replayed->reserved < 1.5 * replayed->allocated);
-          CHECK_FALSE(replayed->ran_out);
+          CHECK_FALSE(replayed->runs_out());
         }
       }
     }
@@ -101,8 +101,8 @@ TEST_CASE("a device that has too little runs out, whatever its cache gives back"
     nodes.back().hardware.gpu.memory_bytes.value = job.framework.memory.platform_bytes + 0.9 * ample.allocated;
   }
   job.cluster = Cluster(nodes, job.cluster.fabric());
-  CHECK_FALSE(ample.ran_out);
-  CHECK(of_stage(Lowered(job), 0)->ran_out);
+  CHECK_FALSE(ample.runs_out());
+  CHECK(of_stage(Lowered(job), 0)->runs_out());
 }
 
 }  // namespace reserved_memory_test

@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
+#include "program/reserved_memory.hpp"
 #include "program/staggered_start.hpp"
 #include "simulation/breakdown.hpp"
 #include "simulation/facility_use.hpp"
@@ -97,7 +98,8 @@ double seconds_of(const Simulation& simulation, Picoseconds executed) {
 
 void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks,
                 std::span<const ActivitySeconds> activities, IterationResult& result) {
-  const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
+  auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
+  add_reserves(simulation.job, simulation.blocks, simulation.plans, memory);
   const Strategy& strategy = simulation.job.strategy;
   const double stages = strategy.pipeline;
   double fullest = 0;

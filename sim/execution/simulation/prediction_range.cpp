@@ -211,7 +211,7 @@ double probability_of_fit(const Job& job, const IterationResult& result) {
   for (const StageResult& stage : result.stages) {
     const StageMemory& memory = stage.memory;
     if (memory.host > memory.host_capacity) return 0;
-    least = std::min(least, fit_probability(widths, memory.peak.total(), memory.peak.platform, memory.capacity));
+    least = std::min(least, fit_probability(widths, memory.needed(), memory.peak.platform, memory.capacity));
   }
   return least;
 }

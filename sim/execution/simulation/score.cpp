@@ -4,6 +4,7 @@
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
 #include "program/memory.hpp"
+#include "program/reserved_memory.hpp"
 #include "simulation/long_iteration.hpp"
 
 namespace mirfak {
@@ -34,10 +35,21 @@ std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Prog
 
 namespace {
 
+// Returns the room that plans leave in an order that depends on times, without pieces between blocks.
 MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
                    std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   if (!schedule_of(job.strategy.schedule).needs_times) return {};
   return memory_room(account_memory(job, blocks, plans, of_blocks), limit);
+}
+
+// Returns the room that is left with pieces between blocks, if the limit is one of probability; else `counted`.
+MemoryRoom room_beside_pieces(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit,
+                              const MemoryRoom& counted) {
+  if (!limit.is_of_probability || !job.framework.memory.caching_allocator) return counted;
+  std::vector<StageMemory> memory = account_memory(job, blocks, plans, of_blocks);
+  add_reserves(job, blocks, plans, memory);
+  return memory_room(memory, limit);
 }
 
 // Scores an iteration by its simulation: one with so many microbatches that it is not executed whole, or one whose GPUs
@@ -49,6 +61,7 @@ std::optional<IterationScore> score_simulated(const Job& job, const ShardedBlock
   IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
                      room_of(job, blocks, simulation.plans, of_blocks, limit)};
   if (hopeless && hopeless(out)) return std::nullopt;
+  out.room = room_beside_pieces(job, blocks, simulation.plans, of_blocks, limit, out.room);
   return out;
 }
 
@@ -68,12 +81,14 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   const bool cut = shares_links_in_passes(job, plans);
   alone.by_class = cut;  // the sweep knows no links, so that replicas of a class do not differ
   Program program = lower(job, blocks, plans, alone);
-  const MemoryRoom room = room_of(job, blocks, plans, of_blocks, limit);
+  MemoryRoom room = room_of(job, blocks, plans, of_blocks, limit);
   const auto score = [&](Picoseconds time) {
     return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
+  out.room = room = room_beside_pieces(job, blocks, plans, of_blocks, limit, room);
+  if (room.shortage > 0) return out;
   if (cut) {
     plans = plan_stages(job, blocks, {}, bodies.with_steps());
     program = lower(job, blocks, plans);

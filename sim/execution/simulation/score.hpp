@@ -18,7 +18,9 @@ namespace mirfak {
 struct IterationScore {
   Picoseconds time = 0;
   double energy_j = 0;  // energy of all GPUs
-  MemoryRoom room;      // only for orders that depend on times; a search knows it beforehand for others
+  // Room that is left: for orders that depend on times, and beside free pieces of memory (add_reserves()) where a limit
+  // is one of probability; a search knows that of others beforehand.
+  MemoryRoom room;
 };
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. If tasks share links, the max-plus sweep

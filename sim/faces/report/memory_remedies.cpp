@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "base/units.hpp"
-#include "program/memory.hpp"
+#include "program/reserved_memory.hpp"
 #include "scenario/job_check.hpp"
 #include "strategy/strategy_keys.hpp"
 
@@ -162,7 +162,8 @@ Need need_of(const std::vector<StageMemory>& stages, const MemoryLimit& limit) {
   bool first = true;
   most.fits = true;
   for (const StageMemory& stage : stages) {
-    const Need of_device{stage.peak.total(), limit.of_device(stage.capacity, stage.peak.platform), false, false};
+    const Need of_device{needed_bytes(stage, limit), limit.of_device(stage.capacity, stage.peak.platform), false,
+                         false};
     const Need of_host{stage.host, limit.of_host(stage.host_capacity), true, false};
     for (const Need& need : {of_device, of_host}) {
       if (need.of_host && need.bytes == 0) continue;
@@ -182,7 +183,10 @@ std::optional<Need> need_of(const Job& job, const MemoryLimit& limit) {
     check_cancelled();
     check_job(nothing, job);
     const ShardedBlocks blocks = shard_blocks(job);
-    return need_of(account_memory(job, blocks, plan_stages(job, blocks)), limit);
+    const std::vector<StagePlan> plans = plan_stages(job, blocks);
+    std::vector<StageMemory> memory = account_memory(job, blocks, plans);
+    if (limit.is_of_probability) add_reserves(job, blocks, plans, memory);
+    return need_of(memory, limit);
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -83,7 +83,8 @@ void add_reserve(const Simulation& simulation, nlohmann::ordered_json& result) {
   Json& allocator = result["stages"][simulation.result.fullest_plan]["allocator"];
   allocator["reserved_bytes"] = reserve->reserved;
   allocator["cached_bytes"] = reserve->cached();
-  allocator["runs_out"] = reserve->ran_out;
+  allocator["needed_bytes"] = reserve->needed;
+  allocator["runs_out"] = reserve->runs_out();
 }
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,

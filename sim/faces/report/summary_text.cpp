@@ -301,7 +301,7 @@ std::string reserved_text(const Simulation& simulation) {
       "  reserved by the allocator on stage {}: {} of the {} that it can take, {} of them free pieces between blocks\n",
       simulation.result.fullest_stage, format_bytes(reserve->reserved), format_bytes(reserve->capacity),
       format_bytes(reserve->cached()));
-  if (simulation.result.fits && reserve->ran_out) {
+  if (simulation.result.fits && reserve->runs_out()) {
     out += "  though blocks fit, pieces between them may make it run out of memory";
     out += simulation.job.framework.memory.expandable_segments
                ? "\n"

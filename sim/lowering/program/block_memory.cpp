@@ -20,6 +20,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr double kCopyBytes = 4;  // of a logit in the widest copy that a loss makes
+
 class Walk {
  public:
   Walk(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework)
@@ -259,15 +261,21 @@ class Walk {
     return read_before_made([](TensorRole role) { return role == TensorRole::gradient; });
   }
 
-  // Copies of the logits, or of their gradients, that a loss makes for itself.
-  double copies(const BlockStep& step) const {
+  // Returns how many logits are copied by the loss of a step; 0 for other steps.
+  double copied_logits(const BlockStep& step) const {
     if (step.kind != BlockStep::Kind::kernel) return 0;
     const Operator& op = block_.graph.op(step.op);
     if (op.kind != OperatorKind::cross_entropy || framework_.fusion.cross_entropy) return 0;
-    const bool forward = op.phase == Phase::forward;
-    const TensorId logits = forward ? op.inputs.front().tensor : op.outputs.front().tensor;
-    const double held = forward ? framework_.memory.loss_copy_bytes : framework_.memory.loss_gradient_copy_bytes;
-    return held * bytes(logits) / tensor(logits).bytes_per_element;
+    const TensorId logits = op.phase == Phase::forward ? op.inputs.front().tensor : op.outputs.front().tensor;
+    return bytes(logits) / tensor(logits).bytes_per_element;
+  }
+
+  // Returns bytes of the copies of the logits, or of their gradients, that a loss makes for itself.
+  double copies(const BlockStep& step) const {
+    const double logits = copied_logits(step);
+    if (logits == 0) return 0;
+    const bool forward = block_.graph.op(step.op).phase == Phase::forward;
+    return logits * (forward ? framework_.memory.loss_copy_bytes : framework_.memory.loss_gradient_copy_bytes);
   }
 
   // Bytes held while backward goes through the chunks of a loss, in addition to the gradients that chunks add up.
@@ -336,7 +344,7 @@ class Walk {
       }
       const double summed = goes_back_in_chunks(step) ? sums : 0;
       const double buffer = extra[i] + copies(step) + summed;
-      if (buffer > 0) log({Allocation::kBuffer, buffer});
+      if (buffer > 0) log({Allocation::kBuffer, buffer, std::max(extra[i] + summed, copied_logits(step) * kCopyBytes)});
       most = std::max(most, now + buffer);
       now -= free_after(static_cast<int>(i));
     }

@@ -33,6 +33,7 @@ struct Allocation {
 
   TensorId tensor = kBuffer;
   double bytes = 0;  // 0: the tensor goes
+  double most = 0;   // for buffers: bytes of the largest of the tensors that a buffer consists of
 };
 
 // The same walk as a sequence: what one block asks an allocator for, for one microbatch. Tensors that exist at a

@@ -263,6 +263,7 @@ std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& 
 ShardedBlocks shard_one_shape(const Job& job) {
   const BlockSharder sharder(job);
   ShardedBlocks blocks;
+  blocks.mesh = mesh_of(job.strategy);
   blocks.partly_recomputed = job.strategy.recompute_layers > 0;
   blocks.halves = schedule_of(job.strategy.schedule).splits;
   blocks.pairs = schedule_of(job.strategy.schedule).pairs;

@@ -32,6 +32,7 @@ struct ShardedBlocks {
   // without recomputation. Except for the prediction module, such blocks also serve jobs that recompute all layers or
   // none.
   std::vector<PartitionedBlock> all;
+  DeviceMesh mesh;  // that they are sharded over; jobs with other numbers of replicas may share them
   bool partly_recomputed = false;
   bool halves = false;  // backward passes are also priced and measured in halves: the schedule splits them
   bool pairs = false;   // backward passes also run in parallel with forward passes, step by step

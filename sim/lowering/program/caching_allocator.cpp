@@ -37,13 +37,22 @@ CachingAllocator::Block CachingAllocator::add_part(const Part& made) {
   return block;
 }
 
+// Returns what a free block gives back to the device: the whole segment, or whole pages of one that grows.
+std::int64_t CachingAllocator::can_go_back(const Part& free) const {
+  if (!expandable_) return free.before < 0 && free.after < 0 ? free.size : 0;
+  const std::int64_t page = free.small ? kSmallSegment : kLargeSegment;
+  return free.size / page * page;
+}
+
 void CachingAllocator::put_back(Block block) {
   part(block).free = true;
+  can_go_back_ += can_go_back(part(block));
   pool(part(block).small).insert(key_of(block));
 }
 
 void CachingAllocator::take(Block block) {
   pool(part(block).small).erase(key_of(block));
+  can_go_back_ -= can_go_back(part(block));
   part(block).free = false;
 }
 
@@ -74,6 +83,7 @@ void CachingAllocator::give_back() {
         continue;
       }
       reserved_ -= of.size;
+      can_go_back_ -= of.size;
       unused_.push_back(free->block);
       free = pool(small).erase(free);
     }
@@ -83,7 +93,7 @@ void CachingAllocator::give_back() {
 void CachingAllocator::reserve(std::int64_t size) {
   if (static_cast<double>(reserved_ + size) > capacity_) give_back();
   reserved_ += size;
-  ran_out_ = ran_out_ || static_cast<double>(reserved_) > capacity_;
+  needed_ = std::max(needed_, reserved_ - can_go_back_);
   peak_reserved_ = std::max(peak_reserved_, reserved_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -34,7 +35,9 @@ class CachingAllocator {
   std::int64_t peak_allocated() const { return peak_allocated_; }  // the most at any time
   std::int64_t reserved() const { return reserved_; }              // bytes of all segments
   std::int64_t peak_reserved() const { return peak_reserved_; }    // the most at any time
-  bool ran_out() const { return ran_out_; }  // true if more was needed than the device has, and given all the same
+  // Bytes that a device must have, the most at any time: segments without what can go back to it. A device that has
+  // less runs out of memory, and is taken to have more all the same.
+  std::int64_t needed() const { return std::max(needed_, peak_allocated_); }
 
  private:
   struct Part {
@@ -61,6 +64,7 @@ class CachingAllocator {
   Block add_part(const Part& made);
   Block new_segment(std::int64_t size, bool small);
   Block grown_segment(std::int64_t size, bool small);
+  std::int64_t can_go_back(const Part& free) const;
   void reserve(std::int64_t size);
   void give_back();
   void split(Block block, std::int64_t size);
@@ -68,7 +72,6 @@ class CachingAllocator {
 
   bool expandable_ = false;
   double capacity_ = 0;
-  bool ran_out_ = false;
   std::vector<Part> parts_;
   std::vector<Block> unused_;  // places in parts_ of blocks that joined others
   std::set<Key> small_, large_;
@@ -78,6 +81,8 @@ class CachingAllocator {
   std::int64_t peak_allocated_ = 0;
   std::int64_t reserved_ = 0;
   std::int64_t peak_reserved_ = 0;
+  std::int64_t can_go_back_ = 0;  // bytes of free blocks that the device can have back
+  std::int64_t needed_ = 0;
 };
 
 }  // namespace mirfak

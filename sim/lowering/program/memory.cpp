@@ -234,20 +234,23 @@ void MemoryRoom::add_host(double needed, double capacity, const MemoryLimit& lim
   add({needed, 0, capacity, true}, limit.of_host(capacity));
 }
 
+double needed_bytes(const StageMemory& stage, const MemoryLimit& limit) {
+  return limit.is_of_probability ? stage.needed() : stage.peak.total();
+}
+
 MemoryRoom memory_room(std::span<const StageMemory> stages, const MemoryLimit& limit) {
   MemoryRoom room;
   for (const StageMemory& stage : stages) {
-    room.add_device(stage.peak.total(), stage.peak.platform, stage.capacity, limit);
+    room.add_device(needed_bytes(stage, limit), stage.peak.platform, stage.capacity, limit);
     room.add_host(stage.host, stage.host_capacity, limit);
   }
   return room;
 }
 
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
-  const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<BlockMemory> out;
   for (const PartitionedBlock& block : blocks.all) {
-    out.push_back(block_memory(block, mesh, job.framework, blocks.halves));
+    out.push_back(block_memory(block, blocks.mesh, job.framework, blocks.halves));
   }
   return out;
 }

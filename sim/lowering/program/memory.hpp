@@ -5,8 +5,10 @@
 #include "program/memory_limit.hpp"
 #include "program/stage_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,21 @@ struct MemoryPart {
 };
 std::span<const MemoryPart> memory_parts();
 
+// Memory of one rank as PyTorch's caching allocator has it (caching_allocator.hpp), in bytes: without what lies beside
+// the allocator (MemoryUse::platform).
+struct ReservedMemory {
+  double allocated = 0;  // blocks in use at the fullest moment
+  double reserved = 0;   // segments taken from the device, the most at any time
+  double needed = 0;     // the least that a device must have: free pieces between blocks in use cannot go back to it
+  double capacity = 0;   // bytes that the allocator can take
+
+  double cached() const { return std::max(0.0, reserved - allocated); }
+  double pieces() const { return std::max(0.0, needed - allocated); }
+  bool runs_out() const { return needed > capacity; }
+
+  friend bool operator==(const ReservedMemory&, const ReservedMemory&) = default;
+};
+
 // The memory of one rank of a stage.
 struct StageMemory {
   MemoryUse peak;            // contents at the moment of the largest total
@@ -45,7 +62,9 @@ struct StageMemory {
   double capacity = 0;
   double host = 0;           // bytes that the rank keeps in the memory of its host (optimizer_offload.hpp)
   double host_capacity = 0;  // the rank's share of the host's memory
+  std::optional<ReservedMemory> allocator;  // where it may decide what fits (add_reserves(), reserved_memory.hpp)
 
+  double needed() const { return peak.total() + (allocator ? allocator->pieces() : 0); }
   bool fits() const { return peak.total() <= capacity && host <= host_capacity; }
 
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
@@ -71,6 +90,9 @@ struct MemoryRoom {
  private:
   void add(const Fullest& memory, double usable);
 };
+// Returns the bytes that a stage needs of its device under a limit. Pieces between blocks count where the limit is one
+// of probability.
+double needed_bytes(const StageMemory& stage, const MemoryLimit& limit);
 MemoryRoom memory_room(std::span<const StageMemory> stages, const MemoryLimit& limit);
 
 // Walks each stage's passes in order. A forward pass adds the bytes that its chunk keeps; a backward pass frees them,

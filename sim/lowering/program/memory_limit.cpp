@@ -43,6 +43,7 @@ MemoryLimit limit_of_probability(const DeviceMemoryWidths& widths, double probab
   MemoryLimit limit;
   if (!widths.known() || probability <= 0) return limit;
   const Deviation off = deviation_at(widths, normal_quantile(probability));
+  limit.is_of_probability = true;
   limit.factor = std::exp(off.logarithm);
   limit.spare_bytes = off.bytes;
   return limit;

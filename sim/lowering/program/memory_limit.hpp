@@ -20,6 +20,8 @@ struct MemoryLimit {
   double headroom = 0;  // share of each memory that stays free
   double factor = 1;
   double spare_bytes = 0;
+  bool is_of_probability =
+      false;  // made by limit_of_probability(): free pieces of memory count (StageMemory::needed())
 
   double of_device(double capacity, double platform) const {
     const double room = usable_bytes(capacity, headroom);

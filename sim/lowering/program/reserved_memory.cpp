@@ -12,6 +12,7 @@
 #include "program/unit_memory.hpp"
 #include "schedule/pass_timeline.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -22,9 +23,10 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kReplayed = 2;          // iterations
-constexpr int kMoreThanInFlight = 2;  // microbatches beyond those in flight: until passes repeat
-constexpr double kMomentBytes = 8;    // of a parameter's state, what the first step makes: two moments in fp32
+constexpr int kReplayed = 2;             // iterations
+constexpr int kMoreThanInFlight = 2;     // microbatches beyond those in flight: until passes repeat
+constexpr double kMostPieces = 1.0 / 3;  // of a peak: what free pieces may take in addition
+constexpr double kMomentBytes = 8;       // of a parameter's state, what the first step makes: two moments in fp32
 
 using Block = CachingAllocator::Block;
 
@@ -77,9 +79,13 @@ class OwnedBlocks {
   void release(const Live& live) {
     for (const auto& [tensor, block] : live.all()) release(block);
   }
-  void pass(double bytes) {
-    if (bytes > 0) release(make(bytes));
+  // Takes bytes in tensors of at most `most` bytes, and frees them.
+  void pass(double bytes, double most) {
+    std::vector<Block> taken;
+    for (double left = bytes; left >= 1; left -= most) taken.push_back(make(std::min(left, most)));
+    for (const Block block : taken) release(block);
   }
+  void pass(double bytes) { pass(bytes, bytes); }
 
   const CachingAllocator& allocator() const { return allocator_; }
 
@@ -119,7 +125,7 @@ class Replay {
     }
     const CachingAllocator& allocator = memory_.allocator();
     return {static_cast<double>(allocator.peak_allocated()), static_cast<double>(allocator.peak_reserved()),
-            allocator.ran_out(), capacity_};
+            static_cast<double>(allocator.needed()), capacity_};
   }
 
  private:
@@ -150,7 +156,7 @@ class Replay {
   const BlockAllocations& allocations_of(BlockId block) {
     std::optional<BlockAllocations>& of = of_blocks_[static_cast<std::size_t>(block)];
     if (!of) {
-      of = block_allocations(blocks_.all[static_cast<std::size_t>(block)], mesh_of(job_.strategy), job_.framework);
+      of = block_allocations(blocks_.all[static_cast<std::size_t>(block)], blocks_.mesh, job_.framework);
     }
     return *of;
   }
@@ -177,7 +183,7 @@ class Replay {
   void walk(const std::vector<Allocation>& events, Live& live) {
     for (const Allocation& event : events) {
       if (event.tensor == Allocation::kBuffer) {
-        memory_.pass(event.bytes);
+        memory_.pass(event.bytes, event.most);
       } else if (event.bytes > 0) {
         live.add(event.tensor, memory_.make(event.bytes));
       } else if (const Block gone = live.take(event.tensor); gone >= 0) {
@@ -278,6 +284,17 @@ class Replay {
   std::vector<Block> gradients_;
 };
 
+bool have_same_blocks(const StagePlan& a, const StagePlan& b) {
+  const auto same_run = [](const BlockRun& one, const BlockRun& other) {
+    return one.block == other.block && one.count == other.count;
+  };
+  return std::equal(a.chunks.begin(), a.chunks.end(), b.chunks.begin(), b.chunks.end(),
+                    [&](const ChunkPlan& one, const ChunkPlan& other) {
+                      return std::equal(one.runs.begin(), one.runs.end(), other.runs.begin(), other.runs.end(),
+                                        same_run);
+                    });
+}
+
 }  // namespace
 
 std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
@@ -285,6 +302,32 @@ std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlock
   const bool in_groups = strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
   if (!job.framework.memory.caching_allocator || in_groups || strategy.offload_layers > 0) return std::nullopt;
   return Replay(job, blocks, plan).run();
+}
+
+std::optional<ReservedMemory> reserve_of(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan,
+                                         const StageMemory& counted) {
+  auto out = reserved_memory(job_at(job, blocks, plan.stage), blocks.at(plan.stage), plan);
+  if (!out) return out;
+  const double beyond =
+      counted.peak.total() - counted.peak.platform + job.framework.memory.workspace_bytes - out->allocated;
+  out->allocated += beyond;
+  out->reserved += beyond;
+  out->needed += beyond;
+  return out;
+}
+
+void add_reserves(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+                  std::span<StageMemory> memory) {
+  if (!job.framework.memory.caching_allocator) return;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (memory[i].peak.total() * (1 + kMostPieces) <= memory[i].capacity) continue;
+    bool fullest = true;
+    for (std::size_t other = 0; other < stages.size() && fullest; ++other) {
+      const bool fuller = std::pair(memory[other].peak.total(), i) > std::pair(memory[i].peak.total(), other);
+      fullest = !(fuller && memory[other].capacity == memory[i].capacity && have_same_blocks(stages[other], stages[i]));
+    }
+    if (fullest) memory[i].allocator = reserve_of(job, blocks, stages[i], memory[i]);
+  }
 }
 
 }  // namespace mirfak

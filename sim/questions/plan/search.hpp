@@ -130,8 +130,8 @@ struct SearchResult {
   // Bytes beyond those that it may use that are missing on the fullest stage of the nearest strategy among those that
   // do not fit in memory; 0: none.
   double min_shortage_bytes = 0;
-  // Probability with which this strategy fits on its devices; nothing: it lacks memory of its hosts, or no probability
-  // was asked for.
+  // Probability with which this strategy fits on its devices, without free pieces of an allocator's memory; nothing: it
+  // lacks memory of its hosts, or no probability was asked for.
   std::optional<double> nearest_fit_probability;
   // Largest headroom, below the one asked for, at which one of these strategies would fit. Nothing: none fits even
   // without headroom.
