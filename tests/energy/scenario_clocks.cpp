@@ -2,6 +2,7 @@
 
 #include "energy/frontier.hpp"
 #include "profiles.hpp"
+#include "program/lowering.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "support/source_root.hpp"
@@ -82,6 +83,37 @@ TEST_CASE("no simpler plan beats the frontier's, where transfers and gradients s
         if (simpler.executed.makespan > plan.deadline) continue;
         CHECK(plan.energy_until_deadline_j(plan.executed, found.blocked_w) <=
               plan.energy_until_deadline_j(simpler.executed, found.blocked_w));
+      }
+    }
+  }
+}
+
+TEST_CASE("at every clock, passes have the time and the energy of the program lowered there") {
+  for (const char* strategy : {"pipeline: 4, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true",
+                               "pipeline: 4, virtual_pipeline: 2, recompute: full", "pipeline: 4, schedule: zb-h1",
+                               "pipeline: 4, schedule: dualpipe-v, zero: 2", "zero: 3"}) {
+    const std::string text = std::string("model: gpt3-1.3b\ncluster: {nodes: [{type: hgx-h100, count: 2}]}\n") +
+                             "training: {precision: bf16, global_batch: 64, framework: megatron-fsdp-tests}\n" +
+                             "strategy: {" + strategy + "}\n";
+    CAPTURE(strategy);
+    const Job job = job_from(text);
+    const ClockedProgram clocked = clocked_program(job);
+    const ShardedBlocks blocks = shard_blocks(job);
+    LoweringOptions whole;
+    whole.passes_alone = whole.by_class = true;
+    const double highest_hz = job.hardware_of(0, 0).hardware.gpu.clock_max_hz.value;
+    const std::size_t last = clocked.settings.front().size() - 1;
+    for (const std::size_t setting : {std::size_t{0}, last / 3, last}) {
+      CAPTURE(setting);
+      const double limit = clocked.settings.front()[setting].clock_hz / highest_hz;
+      const std::vector<double> limits(static_cast<std::size_t>(job.strategy.pipeline), limit);
+      const Program program = lower(job, blocks, plan_stages(job, blocks, limits), whole);
+      REQUIRE(program.size() == clocked.program.size());
+      for (TaskId task = 0; task < program.size(); ++task) {
+        if (!clocked.is_clocked(task)) continue;
+        const ClockChoice& choice = clocked.settings[static_cast<std::size_t>(clocked.kind_of(task))][setting];
+        CHECK(choice.duration == program.duration[task]);
+        CHECK(choice.energy_j == program.class_of(task).energy_j * clocked.multiplicity(task));
       }
     }
   }

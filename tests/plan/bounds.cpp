@@ -369,3 +369,35 @@ TEST_CASE("no stage on two types runs its layers in less time than sites are lef
   MESSAGE(checked << " strategies on two types");
   CHECK(checked >= 400);
 }
+
+TEST_CASE("a layer's time falls no faster than its clock rises") {
+  constexpr double rounding = 1e-4;
+  Dice dice(39);
+  int priced = 0;
+  for (int i = 0; i < 60; ++i) {
+    CAPTURE(i);
+    const Job job = random_job(dice);
+    if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) continue;
+    try {
+      const ShardedBlocks blocks = shard_blocks(job);
+      StageCosts costs = LayoutCosts(job, job.strategy).costs.front();
+      for (const LayerBlocks& layer : layer_blocks(job, blocks)) {
+        FoldedBody before;
+        for (const double clock : {0.5, 0.6, 0.75, 0.9, 1.0}) {
+          costs.kernels.set_clock_share(clock);
+          const BlockBodies bodies = price_block(job, blocks.of(layer.recomputed), costs);
+          FoldedBody both = bodies.folded_forward;
+          append(both, bodies.folded_backward);
+          CHECK(static_cast<double>(both.device) * clock >= static_cast<double>(before.device) * (1 - rounding));
+          CHECK(static_cast<double>(both.kernels) * clock >= static_cast<double>(before.kernels) * (1 - rounding));
+          before.device = static_cast<Picoseconds>(static_cast<double>(both.device) * clock);
+          before.kernels = static_cast<Picoseconds>(static_cast<double>(both.kernels) * clock);
+          ++priced;
+        }
+      }
+    } catch (const Error& error) {
+      REQUIRE(error.kind() == ErrorKind::infeasible);
+    }
+  }
+  CHECK(priced > 300);
+}

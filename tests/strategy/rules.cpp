@@ -1,11 +1,15 @@
 #include "strategy/rules.hpp"
 
+#include "strategy/state_rules.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
 #include <numeric>
+#include <random>
 #include <set>
+#include <string>
+#include <vector>
 
 using namespace mirfak;
 
@@ -361,4 +365,68 @@ TEST_CASE("transfers between stages: shares as the framework sends them, unless 
   strategy.sequence_parallel = false;
   strategy.tensor = 1;
   CHECK_FALSE(scatters_transfers(strategy, framework));
+}
+
+namespace {
+
+// Draws a strategy, valid or not, with a state of no account.
+Setting drawn(std::mt19937& engine) {
+  const auto among = [&](const std::vector<int>& of) { return of[engine() % of.size()]; };
+  Setting s = valid();
+  const std::vector<std::string> names = test::framework_names();
+  s.framework = test::framework_named(names[engine() % names.size()]);
+  s.training.optimizer = among({0, 0, 0, 1}) == 1 ? Optimizer::muon : Optimizer::adam;
+  Strategy& strategy = s.strategy;
+  strategy.tensor = among({1, 2, 4});
+  strategy.pipeline = among({1, 1, 2, 4});
+  strategy.data = s.gpus / (strategy.tensor * strategy.pipeline);
+  if (among({0, 0, 1}) == 1) {
+    strategy.replica_microbatches.assign(static_cast<std::size_t>(strategy.data), s.gpus / strategy.data);
+    if (among({0, 1}) == 1 && strategy.data > 1) {
+      --strategy.replica_microbatches.front();
+      ++strategy.replica_microbatches.back();
+    }
+  }
+  if (among({0, 1}) == 1) {
+    strategy.recompute = Recompute::full;
+    strategy.recompute_layers = among({0, 1, 2});
+    if (among({0, 1}) == 1) strategy.recompute_method = RecomputeMethod::uniform;
+  }
+  strategy.zero_group = among({0, 0, 2});
+  strategy.offload_parameters = among({0, 0, 0, 1}) == 1;
+  return s;
+}
+
+std::string first_broken_beside_state(const RuleInput& input) {
+  for (const Rule& rule : strategy_rules()) {
+    if (!reads_state(rule) && rule.check(input)) return std::string(rule.name);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("rules that read no state are kept under all states or under none") {
+  std::mt19937 engine(39);
+  int depends_on_state = 0;
+  for (int i = 0; i < 2000; ++i) {
+    CAPTURE(i);
+    Setting s = drawn(engine);
+    const std::string broken = first_broken_beside_state(s.input());
+    std::set<bool> outcomes;
+    for (int state = 0; state < 48; ++state) {
+      s.strategy.zero = state % 4;
+      s.strategy.overlap_grad_reduce = state / 4 % 2 == 1;
+      s.strategy.overlap_param_gather = state / 8 % 2 == 1;
+      s.strategy.offload_optimizer = state / 16 / 2.0;
+      CAPTURE(state);
+      CHECK(first_broken_beside_state(s.input()) == broken);
+      CHECK(keeps_rules(s.input(), false) == broken.empty());
+      const bool kept = broken.empty() && keeps_rules(s.input(), true);
+      CHECK(kept == !first_violation(s.input()));
+      outcomes.insert(kept);
+    }
+    depends_on_state += outcomes.size() == 2 ? 1 : 0;
+  }
+  CHECK(depends_on_state > 500);
 }

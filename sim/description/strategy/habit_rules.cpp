@@ -72,6 +72,36 @@ Broken ranks_are_ordered(const RuleInput& in) {
       "leave it out, or choose such sizes; strategy.expert is 1 for a model without experts");
 }
 
+// Checks the optimizer on the host. Sources: megatron/training/arguments.py: only Adam, as the precision-aware
+// optimizer; Megatron-Bridge's documentation: the distributed optimizer; DeepSpeed: docs/_pages/config-json.md,
+// offload_config.py.
+Broken offloaded_optimizer(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.offload_optimizer == 0) return std::nullopt;
+  constexpr const char* key = "strategy.offload_optimizer";
+  const OffloadHabits& offload = in.framework.offload;
+  if (offload.max_zero == 0) {
+    return Violation{key, fmt::format("{} keeps the optimizer on the device", in.framework.name),
+                     "leave it out or choose another training.framework"};
+  }
+  if (s.zero < 1 || s.zero > offload.max_zero) {
+    const std::string stages = offload.max_zero > 1 ? fmt::format("1 to {}", offload.max_zero) : "1";
+    return Violation{key,
+                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", in.framework.name, stages, s.zero),
+                     fmt::format("set strategy.zero: {}", stages)};
+  }
+  if (in.training.optimizer != Optimizer::adam) {
+    return Violation{key, "only Adam steps on the host", "set training.optimizer: adam or leave offload_optimizer out"};
+  }
+  if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
+    return Violation{key,
+                     fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
+                                 in.framework.name, offload.shares_from_zero, s.zero),
+                     "set it to 1"};
+  }
+  return std::nullopt;
+}
+
 // Checks parameters on the host. DeepSpeed: docs/_pages/config-json.md (offload_param: ZeRO stage 3 only). FSDP:
 // CPUOffload and CPUOffloadPolicy take parameters, gradients and the optimizer's step to the host together.
 Broken offloaded_parameters(const RuleInput& in) {

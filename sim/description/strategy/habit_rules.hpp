@@ -10,6 +10,7 @@ namespace mirfak {
 // lacks, or that does not go together with other keys; nullopt if the rule is kept.
 std::optional<Violation> halves_run_beside(const RuleInput& in);
 std::optional<Violation> ranks_are_ordered(const RuleInput& in);
+std::optional<Violation> offloaded_optimizer(const RuleInput& in);
 std::optional<Violation> offloaded_parameters(const RuleInput& in);
 std::optional<Violation> loss_in_chunks(const RuleInput& in);
 std::optional<Violation> adapters_decompose(const RuleInput& in);

@@ -5,6 +5,7 @@
 #include "strategy/habit_rules.hpp"
 #include "strategy/precision_recipe.hpp"
 #include "strategy/stage_rules.hpp"
+#include "strategy/state_rules.hpp"
 #include "strategy/zero_stage.hpp"
 
 #include <algorithm>
@@ -258,35 +259,6 @@ Broken offloaded_layers(const RuleInput& in) {
       "strategy.offload_layers",
       fmt::format("activations cannot wait in the host's memory with {} pipeline stages", in.strategy.pipeline),
       "set strategy.pipeline: 1 or leave offload_layers out"};
-}
-
-// Sources: megatron/training/arguments.py: only Adam, as the precision-aware optimizer; Megatron-Bridge's
-// documentation: the distributed optimizer; DeepSpeed: docs/_pages/config-json.md, offload_config.py.
-Broken offloaded_optimizer(const RuleInput& in) {
-  const Strategy& s = in.strategy;
-  if (s.offload_optimizer == 0) return std::nullopt;
-  constexpr const char* key = "strategy.offload_optimizer";
-  const OffloadHabits& offload = in.framework.offload;
-  if (offload.max_zero == 0) {
-    return Violation{key, fmt::format("{} keeps the optimizer on the device", in.framework.name),
-                     "leave it out or choose another training.framework"};
-  }
-  if (s.zero < 1 || s.zero > offload.max_zero) {
-    const std::string stages = offload.max_zero > 1 ? fmt::format("1 to {}", offload.max_zero) : "1";
-    return Violation{key,
-                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", in.framework.name, stages, s.zero),
-                     fmt::format("set strategy.zero: {}", stages)};
-  }
-  if (in.training.optimizer != Optimizer::adam) {
-    return Violation{key, "only Adam steps on the host", "set training.optimizer: adam or leave offload_optimizer out"};
-  }
-  if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
-    return Violation{key,
-                     fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
-                                 in.framework.name, offload.shares_from_zero, s.zero),
-                     "set it to 1"};
-  }
-  return std::nullopt;
 }
 
 Broken whole_matrices(const RuleInput& in) {
@@ -653,6 +625,18 @@ constexpr std::array kRules = {
 }  // namespace
 
 std::span<const Rule> strategy_rules() { return kRules; }
+
+bool reads_state(const Rule& rule) {
+  constexpr std::array of_state = {recomputed_groups,  offloaded_optimizer,      offloaded_parameters,
+                                   whole_matrices,     meetings_need_even_batch, framework_shards,
+                                   zero_group_divides, gather_needs_shards};
+  return std::find(of_state.begin(), of_state.end(), rule.check) != of_state.end();
+}
+
+bool keeps_rules(const RuleInput& input, bool of_state) {
+  return std::all_of(kRules.begin(), kRules.end(),
+                     [&](const Rule& rule) { return reads_state(rule) != of_state || !rule.check(input); });
+}
 
 namespace {
 

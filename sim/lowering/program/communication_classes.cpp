@@ -8,9 +8,23 @@ namespace mirfak {
 
 CommunicationClasses::CommunicationClasses(Program& program, RankGroups& groups, const Job& job,
                                            const ShardedBlocks& blocks, std::span<const StagePlan> stages)
-    : program_(program), groups_(groups), job_(job), blocks_(blocks), stages_(stages) {}
+    : program_(program),
+      groups_(groups),
+      job_(job),
+      blocks_(blocks),
+      stages_(stages),
+      classes_(classes_of(stages)),
+      // A transfer of no stage is never asked for.
+      recent_(4 * stages.size(), Recent{EndOfTransfer{-1}, {}}) {}
 
 Communication CommunicationClasses::transfer(const EndOfTransfer& of) {
+  const auto plan = static_cast<std::size_t>(of.from * classes_ + of.replica_class);
+  Recent& recent = recent_[4 * plan + (of.forward ? 2 : 0) + (of.sending ? 1 : 0)];
+  if (recent.end != of) recent = {of, find_transfer(of)};
+  return recent.found;
+}
+
+Communication CommunicationClasses::find_transfer(const EndOfTransfer& of) {
   EndOfTransfer end = of;
   end.stream = alike(of);
   if (const auto known = transfers_.find(end); known != transfers_.end()) return known->second;

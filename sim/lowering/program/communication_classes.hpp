@@ -58,6 +58,7 @@ class CommunicationClasses {
   const Job& job_;
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
+  int classes_;  // classes of replicas
   // The first of the streams that are as large as the end's, so that equal transfers share a class.
   BlockId alike(const EndOfTransfer& end) const;
   const TransferCost& cost_of(const EndOfTransfer& end);
@@ -65,6 +66,14 @@ class CommunicationClasses {
   // Keys: sending stage, receiving stage, class of replicas, stream.
   std::map<std::array<int, 4>, TransferCost> costs_;
   std::map<EndOfTransfer, Communication> transfers_;
+  // The transfer asked for last at each end: programs have millions of transfers, and most ends always have the same.
+  // By sending stage, class of replicas, direction and side.
+  struct Recent {
+    EndOfTransfer end;
+    Communication found;
+  };
+  std::vector<Recent> recent_;
+  Communication find_transfer(const EndOfTransfer& of);
 };
 
 }  // namespace mirfak

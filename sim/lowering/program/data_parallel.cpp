@@ -28,14 +28,13 @@ ReplicaGroup group_over(const StateSharding& state, const ReshardStep& step) {
 
 bool gathers_in_passes(const Framework& framework, int zero) { return zero_stage(framework, zero).parameters; }
 
-DataParallelPlan data_parallel_plan(const Job& job) {
+DataParallelPlan data_parallel_plan(const Framework& framework, const Strategy& strategy) {
   using Gather = DataParallelPlan::Gather;
   using Reduce = DataParallelPlan::Reduce;
-  const Strategy& strategy = job.strategy;
-  const ZeroStage zero = zero_of(job);
+  const ZeroStage zero = zero_stage(framework, strategy.zero);
   DataParallelPlan plan;
   plan.shards = strategy.shards();
-  const bool alone = zero.parameters && (job.framework.sharding.alone || strategy.offload_parameters);
+  const bool alone = zero.parameters && (framework.sharding.alone || strategy.offload_parameters);
   if (strategy.replicas() == 1 && !alone) return plan;
   if (zero.parameters) {
     plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
@@ -45,7 +44,7 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   if (zero.gradients) {
     plan.reduce = Reduce::every_backward;
   } else {
-    const bool overlaps = strategy.overlap_grad_reduce && strategy.zero <= job.framework.sharding.max_zero_with_overlap;
+    const bool overlaps = strategy.overlap_grad_reduce && strategy.zero <= framework.sharding.max_zero_with_overlap;
     plan.reduce = overlaps ? Reduce::last_backward : Reduce::at_end;
   }
   return plan;

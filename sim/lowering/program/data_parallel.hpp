@@ -33,7 +33,8 @@ struct DataParallelPlan {
 
   bool gathers_in_passes() const { return gather == Gather::forward || gather == Gather::every_pass; }
 };
-DataParallelPlan data_parallel_plan(const Job& job);
+DataParallelPlan data_parallel_plan(const Framework& framework, const Strategy& strategy);
+inline DataParallelPlan data_parallel_plan(const Job& job) { return data_parallel_plan(job.framework, job.strategy); }
 
 // True if a framework gathers parameters in every pass at this stage of ZeRO, provided that there are replicas.
 bool gathers_in_passes(const Framework& framework, int zero);

@@ -15,4 +15,15 @@ struct LoweredPasses {
 LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
                            const LoweringOptions& options = {});
 
+// Time and energy of a task of one class.
+struct ClassPrice {
+  Picoseconds duration = 0;
+  double energy_j = 0;
+};
+// Returns the prices of the classes of passes and of their parts, by ClassId of the program that lower() would write,
+// without writing its tasks: for a job that is priced at many clocks. Other classes have a duration of 0. The options
+// must ask for a folded program.
+std::vector<ClassPrice> prices_of_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                                         const LoweringOptions& options);
+
 }  // namespace mirfak

@@ -91,6 +91,13 @@ class Lowering {
     return {std::move(program_), std::move(loads), std::move(passes)};
   }
   std::vector<TaskId> take_begins() { return std::move(begins_); }
+  std::vector<ClassPrice> prices_of_passes() const {
+    std::vector<ClassPrice> out;
+    for (const TaskClass& of : program_.classes) out.push_back({0, of.energy_j});
+    for (const StageWork& work : work_) work.set_durations(out);
+    for (const StageWork& work : uncut_) work.set_durations(out);
+    return out;
+  }
 
  private:
   static Program empty_program(const LoweringOptions& options) {
@@ -604,6 +611,11 @@ LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::spa
     lowered.program.slowest_stands_for_others = slowest || unlike;
     return {std::move(lowered.program), lowering.take_begins()};
   }
+}
+
+std::vector<ClassPrice> prices_of_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                                         const LoweringOptions& options) {
+  return Lowering(job, blocks, plans, detail_of(job, plans, options)).prices_of_passes();
 }
 
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

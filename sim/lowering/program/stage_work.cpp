@@ -110,6 +110,26 @@ const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
   return parts_[static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.chunk)];
 }
 
+void StageWork::set_durations(std::span<ClassPrice> prices) const {
+  const auto add = [&](const PassWork& work) {
+    if (work.bodies.empty()) prices[work.task_class].duration = work.folded.device;
+    for (const PassWork::Steps* steps : work.bodies) {
+      for (const PassWork::Step& step : *steps) prices[step.task_class].duration = step.step->device;
+    }
+  };
+  for (const std::vector<PassWork>& of_kind : whole_) std::for_each(of_kind.begin(), of_kind.end(), add);
+  for (const auto& of_kind : parts_) {
+    for (const std::vector<PartWork>& parts : of_kind) {
+      for (const PartWork& part : parts) add(part.pass);
+    }
+  }
+  for (const auto& [key, pair] : pairs_) {
+    add(pair.first);
+    // In steps, the first pass has those of both.
+    if (pair.first.bodies.empty()) add(pair.second);
+  }
+}
+
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   const FoldedBody folded = plan_.folded(blocks, kind);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "program/folded_passes.hpp"
-#include "program/lowering.hpp"
+#include "program/lowered_passes.hpp"
 #include "program/paired_bodies.hpp"
 #include "program/program.hpp"
 #include "program/rank_factors.hpp"
@@ -58,6 +58,8 @@ class StageWork {
   };
   const PairWork& pair(const Pass& forward, const Pass& backward) const;
   const PassWork& optimizer() const { return optimizer_; }
+  // Sets the durations of the classes of passes and of their parts, by ClassId.
+  void set_durations(std::span<ClassPrice> prices) const;
 
  private:
   PassWork whole(int chunk, Pass::Kind kind);

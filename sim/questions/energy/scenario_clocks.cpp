@@ -6,7 +6,7 @@
 #include "energy/pass_ways.hpp"
 #include "energy/waits_of_passes.hpp"
 #include "engine/execute.hpp"
-#include "program/lowering.hpp"
+#include "program/lowered_passes.hpp"
 #include "program/replica_classes.hpp"
 #include "program/stage_plan.hpp"
 
@@ -20,10 +20,13 @@ namespace mirfak {
 
 namespace {
 
-struct Priced {
-  Picoseconds duration = 0;
-  double energy_j = 0;  // energy of one rank
-};
+// Options of a program of whole passes, with one rank for each class of replicas.
+LoweringOptions of_whole_passes() {
+  LoweringOptions out;
+  out.passes_alone = true;
+  out.by_class = true;
+  return out;
+}
 
 class ClockedJob {
  public:
@@ -58,10 +61,7 @@ class ClockedJob {
       for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
     }
     const std::vector<StagePlan> plans = plans_at(0);
-    LoweringOptions whole;
-    whole.passes_alone = true;
-    whole.by_class = true;
-    const LoweredPasses passes = lower_passes(job_, blocks_, plans, whole);
+    const LoweredPasses passes = lower_passes(job_, blocks_, plans, of_whole_passes());
     out_.program = passes.program;
     find_passes();
     price_clocks();
@@ -95,13 +95,6 @@ class ClockedJob {
     // An order that depends on times is that of the highest clocks.
     for (std::size_t i = 0; i < orders_.size(); ++i) plans[i].order = orders_[i];
     return plans;
-  }
-
-  Program lower_whole(std::span<const StagePlan> plans) const {
-    LoweringOptions options;
-    options.passes_alone = true;
-    options.by_class = true;
-    return lower(job_, blocks_, plans, options);
   }
 
   // Adds waiting times: a task that waits for links that exchanges inside passes also use waits as long as in the
@@ -154,25 +147,26 @@ void ClockedJob::find_passes() {
   }
 }
 
+// Tasks of one class take equally long, so at each clock the classes of the program are priced, and no task is written.
 void ClockedJob::price_clocks() {
   std::size_t settings = 0;
   for (const std::vector<double>& clocks : clocks_) settings = std::max(settings, clocks.size());
-  std::vector<std::vector<Priced>> priced(settings);
+  std::vector<std::vector<ClassPrice>> priced(settings);  // by setting and class
   parallel_for(settings, [&](std::size_t setting) {
-    const Program program = lower_whole(plans_at(setting));
-    if (program.size() != out_.program.size()) fail_internal("a clock changes the tasks of a program");
-    for (const TaskId task : first_of_kind_) {
-      priced[setting].push_back({program.duration[task], program.class_of(task).energy_j});
-    }
+    priced[setting] = prices_of_passes(job_, blocks_, plans_at(setting), of_whole_passes());
   });
-  for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
-    const TaskId task = first_of_kind_[kind];
+  for (const std::vector<ClassPrice>& at : priced) {
+    if (at.size() != priced.front().size()) fail_internal("a clock changes the tasks of a program");
+  }
+  for (const TaskId task : first_of_kind_) {
+    const ClassId of = out_.program.task_class[task];
     const int stage = out_.program.class_of(task).stage;
     std::vector<ClockChoice> choices;
     for (std::size_t setting = 0; setting < clocks_[static_cast<std::size_t>(stage)].size(); ++setting) {
-      const Priced& at = priced[setting][kind];
+      const ClassPrice& at = priced[setting][of];
       choices.push_back({clock_of(stage, setting), at.duration, at.energy_j * out_.multiplicity(task)});
     }
+    if (choices.front().duration != out_.program.duration[task]) fail_internal("a pass of a program has another price");
     out_.choices.push_back(pass_choices(choices));
     out_.settings.push_back(std::move(choices));
   }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -65,50 +66,63 @@ LayerBound::LayerBound(const Job& job) {
 
 std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs,
                                                         const EnergyAsked& energy) {
-  const PricePlace place(costs, costs.hardware->hardware.clock_limit());
+  const NodeHardware& node = costs.hardware->hardware;
+  const PricePlace place(costs, node.clock_limit());
   const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
   return known_.get({place, recomputed, energy}, [&] {
-    const Bodies& bodies = full_clock_.get(place, [&] {
-      StageCosts unclocked = costs;
-      return price_kinds(job, unclocked, 1, 1);
-    });
-    const GpuSpec& gpu = costs.hardware->hardware.gpu;
-    const std::vector<Span>& spans = spans_.get({place, recomputed}, [&] { return highest_clocks(job, gpu, bodies); });
-    Terms terms = price(job, costs, spans);
+    StageCosts clocked = costs;
+    const Bodies& full = full_clock_.get(place, [&] { return price_kinds(job, clocked, 1, 1); });
+    const Marks again = marks_of(job, full);
+    const std::vector<Span>& spans =
+        spans_.get({place, recomputed}, [&] { return highest_clocks(job, node.gpu, full, again); });
+    std::map<std::pair<double, double>, Bodies> priced;
+    const PriceAt at = [&](double clock, double limit) -> const Bodies& {
+      if (clock == 1 && limit == 1) return full;
+      const auto [known, is_new] = priced.try_emplace({clock, limit});
+      if (is_new) known->second = price_kinds(job, clocked, clock, limit);
+      return known->second;
+    };
+    Terms terms = price(job, node, spans, at);
     // Prediction modules have kernels of their own, so the energy of jobs with such modules is not bounded.
     if (energy.any && job.model.prediction_layers == 0) {
-      const double lowest = lowest_clock(job, gpu, bodies);
+      const double lowest = lowest_clock(node.gpu, full, again);
       double highest = lowest;
       for (const Span& span : spans) highest = std::max(highest, span.clock);
-      terms.energy_j = least_over(energy, costs.hardware->hardware,
-                                  [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
+      terms.energy_j =
+          least_over(energy, node, [&](double limit) { return least_energy(node, lowest, highest, limit, at); });
     }
     return std::make_shared<const Terms>(std::move(terms));
   });
 }
 
+LayerBound::Marks LayerBound::marks_of(const Job& job, const Bodies& bodies) const {
+  Marks out;
+  for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
+    out.push_back(steps_run_again(job, blocks_.all[kind + 1], bodies[kind]));
+  }
+  return out;
+}
+
 // A mix of layers settles no lower than the lowest of the clocks at which each layer would settle alone.
-double LayerBound::lowest_clock(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const {
+double LayerBound::lowest_clock(const GpuSpec& gpu, const Bodies& bodies, const Marks& again) {
   double lowest = 1;
   for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
-    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1], bodies[kind]);
-    lowest = std::min(lowest, lowest_settled_clock(bodies[kind], gpu, again));
+    lowest = std::min(lowest, lowest_settled_clock(bodies[kind], gpu, again[kind]));
   }
   return lowest;
 }
 
 // A mix of layers settles between the clocks at which each layer would settle alone. If there are several kinds of
 // layers, any share of each kind may be recomputed.
-std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const GpuSpec& gpu,
-                                                         const Bodies& bodies) const {
+std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const GpuSpec& gpu, const Bodies& bodies,
+                                                         const Marks& again) {
   constexpr int kSpans = 8;
   if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
   const bool waits = std::any_of(bodies.begin(), bodies.end(), [](const BlockBodies& kind) {
     return kind.folded_forward.host_waits() || kind.folded_backward.host_waits();
   });
   const auto highest = [&](std::size_t kind, double from, double to) {
-    return highest_settled_clock(bodies[kind], gpu,
-                                 {steps_run_again(job, blocks_.all[kind + 1], bodies[kind]), from, to, waits});
+    return highest_settled_clock(bodies[kind], gpu, {again[kind], from, to, waits});
   };
   if (bodies.size() > 1) {
     double of_all = 0;
@@ -135,49 +149,63 @@ LayerBound::Bodies LayerBound::price_kinds(const Job& job, StageCosts& costs, do
   return out;
 }
 
-// Adds the times of layers at some clock, with this share of them recomputed: the shorter of old and new times stays.
-void LayerBound::add_times(const Job& job, const Bodies& bodies, double share, Terms& out) const {
-  const auto again = [&](std::size_t kind) {
-    const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1], bodies[kind]);
-    return static_cast<Picoseconds>(share * static_cast<double>(kernels(bodies[kind].forward, steps)));
-  };
+// Returns the times of layers at some clock, with this share of them recomputed.
+LayerBound::Terms LayerBound::times_of(const Bodies& bodies, const Marks& again, double share) const {
   std::vector<Picoseconds> of_kind;
   std::vector<double> kernels_of_kind;
   for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
-    const Picoseconds more = share > 0 ? again(kind) : 0;
+    const auto all_again = static_cast<double>(kernels(bodies[kind].forward, again[kind]));
+    const auto more = static_cast<Picoseconds>(share * all_again);
     of_kind.push_back(device(bodies[kind]) + more);
     kernels_of_kind.push_back(to_seconds(kernels(bodies[kind].forward) + kernels(bodies[kind].backward) + more));
   }
-  Terms here;
-  if (bodies.size() == 1) here.of_each = of_kind.front();
-  here.device.push_back(0);
+  Terms out;
+  if (bodies.size() == 1) out.of_each = of_kind.front();
+  out.device.push_back(0);
   for (const BlockId layer : layers_) {
     const auto kind = static_cast<std::size_t>(layer - 1);
-    here.device.push_back(here.device.back() + of_kind[kind]);
-    here.kernels_s += kernels_of_kind[kind];
+    out.device.push_back(out.device.back() + of_kind[kind]);
+    out.kernels_s += kernels_of_kind[kind];
   }
-  const bool first = out.device.empty();
-  out.kernels_s = first ? here.kernels_s : std::min(out.kernels_s, here.kernels_s);
-  if (!first && out.device.back() <= here.device.back()) return;
-  out.of_each = here.of_each;
-  out.device = std::move(here.device);
-}
-
-LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const {
-  Terms out;
-  const double limit = costs.hardware->hardware.clock_limit();
-  for (const Span& span : spans) add_times(job, price_kinds(job, costs, span.clock, limit), span.share, out);
   return out;
 }
 
-double LayerBound::least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const {
-  const Bodies at_lowest = price_kinds(job, costs, lowest, limit);
-  const Bodies at_highest = price_kinds(job, costs, highest, limit);
+// Each span has its shortest time, and the shortest of all spans counts. A layer's time falls no faster than the clock
+// rises (tests/plan/bounds.cpp), so that a span whose clock makes up for the work that its layers run again is rare,
+// and others are not priced. Layers in parts, whose steps change places with the clock, are always priced.
+LayerBound::Terms LayerBound::price(const Job& job, const NodeHardware& node, const std::vector<Span>& spans,
+                                    const PriceAt& at) const {
+  constexpr double margin = 1e-3;  // far above the rounding of steps to picoseconds
+  const double limit = node.clock_limit();
+  const Bodies& first = at(spans.front().clock, limit);
+  const Marks again = marks_of(job, first);
+  const bool in_parts =
+      std::any_of(first.begin(), first.end(), [](const BlockBodies& kind) { return !kind.forward_row.empty(); });
+  Terms out = times_of(first, again, spans.front().share);
+  for (const Span& span : std::span(spans).subspan(1)) {
+    const Terms slower = times_of(first, again, span.share);
+    const double faster = spans.front().clock / span.clock * (1 - margin);
+    const bool longer = faster * static_cast<double>(slower.device.back()) > static_cast<double>(out.device.back()) &&
+                        faster * slower.kernels_s > out.kernels_s;
+    if (longer && !in_parts) continue;
+    const Bodies& here = at(span.clock, limit);
+    Terms times = times_of(here, marks_of(job, here), span.share);
+    out.kernels_s = std::min(out.kernels_s, times.kernels_s);
+    if (out.device.back() <= times.device.back()) continue;
+    out.of_each = times.of_each;
+    out.device = std::move(times.device);
+  }
+  return out;
+}
+
+double LayerBound::least_energy(const NodeHardware& node, double lowest, double highest, double limit,
+                                const PriceAt& at) const {
+  const Bodies& at_lowest = at(lowest, limit);
+  const Bodies& at_highest = at(highest, limit);
   double energy_j = 0;
   for (const BlockId layer : layers_) {
     const auto kind = static_cast<std::size_t>(layer - 1);
-    energy_j +=
-        least_energy_between(costs.hardware->hardware, limit, lowest, highest, at_lowest[kind], at_highest[kind]);
+    energy_j += least_energy_between(node, limit, lowest, highest, at_lowest[kind], at_highest[kind]);
   }
   return energy_j;
 }

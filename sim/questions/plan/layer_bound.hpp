@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <functional>
 #include <memory>
 #include <span>
 #include <tuple>
@@ -86,12 +87,16 @@ class LayerBound {
     double share = 0;
     double clock = 1;
   };
-  using Bodies = std::vector<BlockBodies>;  // for each kind of layer
-  double lowest_clock(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const;
-  std::vector<Span> highest_clocks(const Job& job, const GpuSpec& gpu, const Bodies& bodies) const;
-  Terms price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const;
-  double least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const;
-  void add_times(const Job& job, const Bodies& bodies, double share, Terms& out) const;
+  using Bodies = std::vector<BlockBodies>;       // for each kind of layer
+  using Marks = std::vector<std::vector<bool>>;  // for each kind of layer: the forward steps that run again
+  Marks marks_of(const Job& job, const Bodies& bodies) const;
+  static double lowest_clock(const GpuSpec& gpu, const Bodies& bodies, const Marks& again);
+  static std::vector<Span> highest_clocks(const Job& job, const GpuSpec& gpu, const Bodies& bodies, const Marks& again);
+  // The bodies of every kind of layer at a clock that devices settle at, on a node that is limited to a clock.
+  using PriceAt = std::function<const Bodies&(double clock, double limit)>;
+  Terms price(const Job& job, const NodeHardware& node, const std::vector<Span>& spans, const PriceAt& at) const;
+  double least_energy(const NodeHardware& node, double lowest, double highest, double limit, const PriceAt& at) const;
+  Terms times_of(const Bodies& bodies, const Marks& again, double share) const;
   Bodies price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const;
 
   // One block for each kind of layer; embedding and head are empty.

@@ -42,8 +42,7 @@ SharedBlocks::Pipelines ListedBranch::pipelines_that(const May& may, const Strat
   const std::vector<int>& hardware = layout_->hardware_of;
   const bool differ = std::adjacent_find(hardware.begin(), hardware.end(), std::not_equal_to<>()) != hardware.end();
   const std::vector<int> most = may && differ ? most_layers(may) : std::vector<int>();
-  return most.empty() ? shared.pipelines_of(job_, space, hardware)
-                      : SharedBlocks::pipelines_of(job_, space, hardware, most);
+  return shared.pipelines_of(job_, space, hardware, most);
 }
 
 // Returns the least time of one layer of a stage for all microbatches, over all shares of them. `layers`: time of a
@@ -163,8 +162,9 @@ std::int64_t ListedBranch::visit_pipelines(const May& may,
       for (++end; end < count && matters(end);) ++end;
     }
     skipped += static_cast<std::int64_t>(listed.row->size() * (count - (end - begin)));
+    PipelineChoice choice;
+    if (begin < end) choice = listed;
     for (std::size_t share = begin; share < end; ++share) {
-      PipelineChoice choice = listed;
       choice.microbatches = shares_[share];
       visit(choice, number + share);
     }

@@ -222,29 +222,36 @@ PassTerms PricedBranch::passes(const KindTerms& kind, const LayerRange& layers, 
 }
 
 // Terms of a place whose stage is as the stage before it are the same.
-std::vector<StateTerms> PricedBranch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
-                                                  const StateChoice& choice) const {
-  std::vector<StateTerms> out;
-  std::optional<Job> job;  // with the state, for the stages asked for last: copies take long
-  const Job* job_of = nullptr;
+PricedBranch::Stages PricedBranch::stages_of(const std::vector<std::vector<ChunkPlan>>& chunks) const {
+  Stages out{&chunks, {}};
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
-    const int stage = stage_of(place);
-    const std::vector<ChunkPlan>& own = chunks[static_cast<std::size_t>(stage)];
+    const auto stage = static_cast<std::size_t>(stage_of(place));
     const auto before = place - static_cast<std::size_t>(layout_->count());
-    if (stage > 0 && kind_of(place) == kind_of(before) && same_rows(own, chunks[static_cast<std::size_t>(stage) - 1])) {
-      out.push_back(out[before]);
+    const bool same = stage > 0 && kind_of(place) == kind_of(before) && same_rows(chunks[stage], chunks[stage - 1]);
+    out.like.push_back(same ? out.like[before] : place);
+  }
+  return out;
+}
+
+std::vector<StateTerms> PricedBranch::state_terms(Stages& stages, const StateChoice& choice) const {
+  std::vector<StateTerms> out;
+  const auto make = [&](int stage, std::size_t place) {
+    if (stages.jobs.empty()) stages.jobs = shaped() ? jobs_ : std::vector<Job>{job_};
+    Job& job = stages.jobs[shape_of(stage)];
+    choice.apply_to(job.strategy);
+    const std::vector<ChunkPlan>& own = (*stages.chunks)[static_cast<std::size_t>(stage)];
+    return mirfak::state_terms(job, blocks(stage).blocks, stage, own, layout_->costs[place]);
+  };
+  for (std::size_t place = 0; place < stages.like.size(); ++place) {
+    if (stages.like[place] != place) {
+      out.push_back(out[stages.like[place]]);
       continue;
     }
+    const int stage = stage_of(place);
+    const std::vector<ChunkPlan>& own = (*stages.chunks)[static_cast<std::size_t>(stage)];
     std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
     key.push_back(layout_->kind_of[place]);
-    out.push_back(states_.get(key, [&] {
-      if (job_of != &job_at(stage)) {
-        job_of = &job_at(stage);
-        job = *job_of;
-        choice.apply_to(job->strategy);
-      }
-      return mirfak::state_terms(*job, blocks(stage).blocks, stage, own, layout_->costs[place]);
-    }));
+    out.push_back(states_.get(key, [&] { return make(stage, place); }));
   }
   return out;
 }

@@ -41,9 +41,21 @@ class PricedBranch : public ListedBranch {
   Picoseconds transfer_back(std::size_t place, std::int64_t layers) const {
     return transfer_back_[place * streams_.size() + stream_of_[static_cast<std::size_t>(layers)]];
   }
-  // Returns the state terms of every place. `chunks`: the blocks of each stage's chunks.
+  // The stages of a pipeline, asked for their terms under several states.
+  struct Stages {
+    const std::vector<std::vector<ChunkPlan>>* chunks = nullptr;  // blocks of each stage's chunks
+    std::vector<std::size_t> like;                                // for each place, the first place with equal terms
+    std::vector<Job> jobs = {};  // by shape, with the state asked for last: copies take long
+  };
+  // `chunks` must outlive the result.
+  Stages stages_of(const std::vector<std::vector<ChunkPlan>>& chunks) const;
+  // Returns the state terms of every place.
+  std::vector<StateTerms> state_terms(Stages& stages, const StateChoice& choice) const;
   std::vector<StateTerms> state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
-                                      const StateChoice& choice) const;
+                                      const StateChoice& choice) const {
+    Stages stages = stages_of(chunks);
+    return state_terms(stages, choice);
+  }
   // Executes one strategy of the branch, as score_iteration() does. `job` has that strategy.
   std::optional<IterationScore> score(const Job& job, const std::function<bool(const IterationScore&)>& hopeless) const;
 

@@ -2,6 +2,7 @@
 
 #include "plan/state_choice.hpp"
 #include "strategy/rule_field_names.hpp"
+#include "strategy/state_rules.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -74,9 +75,15 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
          hold(early_, plain, cluster) && !(refusals_.of_branch && refusals_.of_branch(plain));
 }
 
+bool RuleFilter::allows_pipeline(const Strategy& strategy, const Cluster& cluster) const {
+  if (!strategy.stages.empty()) return true;  // allows() checks them stage by stage
+  return keeps_rules({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, false);
+}
+
 bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
-  return !first_violation({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}) &&
-         hold(late_, strategy, cluster) && !(refusals_.of_strategy && refusals_.of_strategy(strategy));
+  const RuleInput input{job_.model, job_.training, job_.framework, strategy, cluster.gpus()};
+  const bool valid = strategy.stages.empty() ? keeps_rules(input, true) : !first_violation(input);
+  return valid && hold(late_, strategy, cluster) && !(refusals_.of_strategy && refusals_.of_strategy(strategy));
 }
 
 }  // namespace mirfak

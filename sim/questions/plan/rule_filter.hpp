@@ -15,7 +15,9 @@ class RuleFilter {
 
   // Returns false if layout and blocks break a rule, whatever the split of layers and the state.
   bool allows_branch(const Strategy& strategy, const Cluster& cluster) const;
-  // Returns true if a strategy of an allowed branch keeps all rules.
+  // Returns false if a strategy of an allowed branch breaks a rule, whatever its state.
+  bool allows_pipeline(const Strategy& strategy, const Cluster& cluster) const;
+  // Returns true if a strategy of an allowed pipeline keeps all rules.
   bool allows(const Strategy& strategy, const Cluster& cluster) const;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "plan/node_queue.hpp"
 #include "plan/planned_energy.hpp"
 #include "plan/search_tree.hpp"
 
@@ -15,7 +16,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <queue>
+#include <memory>
 #include <thread>
 #include <tuple>
 
@@ -29,17 +30,15 @@ constexpr std::int64_t kDive = 16;       // strategies simulated in vain before 
 constexpr std::size_t kSimulations = 4;  // most strategies to simulate in a batch
 
 // Orders the most promising node first.
-constexpr auto kLater = [](const SearchNode& a, const SearchNode& b) {
-  return std::tuple(a.key, a.place) > std::tuple(b.key, b.place);
+constexpr auto kLater = [](const QueuedNode& a, const QueuedNode& b) {
+  return a.key != b.key ? a.key > b.key : a.node->place > b.node->place;
 };
 
 // Orders the deepest node first, to reach something that can be simulated.
-constexpr auto kShallower = [](const SearchNode& a, const SearchNode& b) {
-  return std::tuple(b.level, b.raised, a.key, a.place) > std::tuple(a.level, a.raised, b.key, b.place);
+constexpr auto kShallower = [](const QueuedNode& a, const QueuedNode& b) {
+  return std::tuple(b.node->level, b.node->raised, a.key, a.node->place) >
+         std::tuple(a.node->level, a.node->raised, b.key, b.node->place);
 };
-
-template <typename Order>
-using Queue = std::priority_queue<SearchNode, std::vector<SearchNode>, Order>;
 
 class Search {
  public:
@@ -79,8 +78,8 @@ class Search {
 
   Standing standing_;
   SearchTree tree_;
-  Queue<decltype(kLater)> queue_;
-  Queue<decltype(kShallower)> dive_;  // nodes found during a dive; they go before the queue
+  NodeQueue<decltype(kLater)> queue_;
+  NodeQueue<decltype(kShallower)> dive_;  // nodes found during a dive; they go before the queue
   std::vector<SearchNode> set_aside_;
   bool planted_ = false;    // something runs on some choice of nodes
   bool desperate_ = false;  // no strategy was found: nodes that cannot fit are looked at too
@@ -115,27 +114,22 @@ std::vector<SearchNode> Search::take() {
 // Returns the most promising node that may matter or, during a dive, the deepest.
 std::optional<SearchNode> Search::next() {
   if (!dives()) end_dive();
-  if (!dive_.empty()) {
-    SearchNode node = dive_.top();
-    dive_.pop();
-    return node;
-  }
+  if (!dive_.empty()) return std::move(*dive_.pop());
   while (!queue_.empty()) {
-    SearchNode node = queue_.top();
-    queue_.pop();
-    if (tree_.lacks_more(node)) {
-      counts_.too_large += node.strategies;
-    } else if (node.excluded_by(standing_)) {
-      counts_.bounded += node.strategies;
+    const std::unique_ptr<SearchNode> node = queue_.pop();
+    if (tree_.lacks_more(*node)) {
+      counts_.too_large += node->strategies;
+    } else if (node->excluded_by(standing_)) {
+      counts_.bounded += node->strategies;
     } else {
-      return node;
+      return std::move(*node);
     }
   }
   return std::nullopt;
 }
 
 void Search::end_dive() {
-  for (; !dive_.empty(); dive_.pop()) queue_.push(dive_.top());
+  while (!dive_.empty()) queue_.push(std::move(*dive_.pop()));
 }
 
 // Adds up the results in the order in which nodes were taken out.
@@ -217,7 +211,7 @@ void Search::look_for_least_shortage() {
 std::optional<double> Search::least_possible() {
   if (!stopped_ || spec_.objective == SearchObjective::pareto) return std::nullopt;
   end_dive();
-  double least = queue_.empty() ? std::numeric_limits<double>::infinity() : queue_.top().key;
+  double least = queue_.empty() ? std::numeric_limits<double>::infinity() : queue_.first_key();
   for (const FoundStrategy& found : standing_.found()) {
     least = std::min(least, standing_.value({found.iteration_time_s, found.cost_usd, found.energy_j, found.finish_s}));
   }

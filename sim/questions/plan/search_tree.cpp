@@ -148,8 +148,9 @@ Lack SearchTree::least_lack(const PricedBranch& branch, const PipelineChoice& pi
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, pipeline);
   const double platform = branch.job().framework.memory.platform_bytes;
   Lack out{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  PricedBranch::Stages stages = branch.stages_of(chunks);
   for (const StateChoice& choice : states_of(branch)) {
-    const std::vector<StateTerms> states = branch.state_terms(chunks, choice);
+    const std::vector<StateTerms> states = branch.state_terms(stages, choice);
     MemoryRoom room;
     for (std::size_t place = 0; place < states.size(); ++place) {
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
@@ -314,16 +315,23 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
   const auto states = static_cast<std::int64_t>(states_of(branch).size());
   const ListedBranch::May may = may_be_below(node, branch.min_energy_j());
+  SearchNode like = node;  // all but the pipeline
+  like.level = Level::pipeline;
+  like.raised = 0;
+  like.holds = priced;
   const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
-    SearchNode child = node;
-    child.level = Level::pipeline;
-    child.raised = 0;
-    child.holds = priced;
+    const Merit bound = bound_of_passes(like, choice);
+    const std::int64_t strategies = static_cast<std::int64_t>(choice.row->size()) * states;
+    if (known_ == nullptr && standing_.excludes(bound, node.place)) {
+      out.counts.bounded += strategies;
+      return;
+    }
+    SearchNode child = like;
     child.place.pipeline = static_cast<std::uint32_t>(number);
     child.pipeline = choice;
-    child.strategies = static_cast<std::int64_t>(choice.row->size()) * states;
+    child.strategies = strategies;
     if (known_ != nullptr) child.lack = least_lack(*priced, choice);
-    add(with_bound(std::move(child)), out);
+    add(with_bound(std::move(child), bound), out);
   };
   out.counts.bounded += states * branch.visit_pipelines(may, visit);
 }
@@ -341,13 +349,11 @@ Merit SearchTree::least_over_clocks(const SearchNode& node, const BoundAt& bound
   return out;
 }
 
-SearchNode SearchTree::with_bound(SearchNode pipeline) const {
-  const Merit bound = least_over_clocks(pipeline, [&](std::size_t clock) {
-    const PricedBranch& branch = pipeline.priced();
-    const PipelineBound passes = pipeline_bound(branch, pipeline.pipeline, branch.fastest(clock));
+Merit SearchTree::bound_of_passes(const SearchNode& node, const PipelineChoice& pipeline) const {
+  return least_over_clocks(node, [&](std::size_t clock) {
+    const PipelineBound passes = pipeline_bound(node.priced(), pipeline, node.priced().fastest(clock));
     return TimeAndWork{passes.last, passes.energy_j};
   });
-  return with_bound(std::move(pipeline), bound);
 }
 
 // Adds the strategies of a pipeline, and the pipeline with the next choice of the row, which recomputes more. If
@@ -361,7 +367,8 @@ void SearchTree::add_row(const SearchNode& node, NodeOutcome& out) {
     if (++next.place.row == next.pipeline.row->size()) return;
     next.pipeline.recompute_layers = (*next.pipeline.row)[next.place.row];
     next.strategies -= static_cast<std::int64_t>(states_of(next.priced()).size());
-    next = with_bound(std::move(next));
+    const Merit bound = bound_of_passes(next, next.pipeline);
+    next = with_bound(std::move(next), bound);
   } while (next.place.row < node.place.row + tries && out.children.empty() && !next.excluded_by(standing_));
   add(std::move(next), out);
 }
@@ -369,7 +376,14 @@ void SearchTree::add_row(const SearchNode& node, NodeOutcome& out) {
 // Adds the strategies of a pipeline that keep the rules, fit and may be among the results.
 void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
+  const std::vector<StateChoice>& choices = states_of(branch);
+  Strategy strategy = node.strategy();
+  if (!rules_.allows_pipeline(strategy, branch.job().cluster)) {
+    out.counts.against_rules += static_cast<std::int64_t>(choices.size());
+    return;
+  }
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
+  PricedBranch::Stages stages = branch.stages_of(chunks);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
   std::vector<std::optional<PipelineBound>> passes(branch.clocks());
   const auto passes_at = [&](std::size_t clock) -> const PipelineBound& {
@@ -381,8 +395,6 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
     MemoryRoom room;
   };
   std::map<HeldBy, Held> held;
-  const std::vector<StateChoice>& choices = states_of(branch);
-  Strategy strategy = node.strategy();
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const StateChoice& state = choices[i];
     state.apply_to(strategy);
@@ -393,7 +405,7 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
     const auto [known, is_new] = held.try_emplace(held_by(state));
     Held& of_state = known->second;
     if (is_new) {
-      of_state.terms = branch.state_terms(chunks, state);
+      of_state.terms = branch.state_terms(stages, state);
       of_state.room = memory_room(branch, node.pipeline, memory.under(state), of_state.terms, facts_);
     }
     if (of_state.room.shortage > 0) {
@@ -404,6 +416,10 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
       const PipelineBound& at = passes_at(clock);
       return TimeAndWork{iteration_bound(branch, at, of_state.terms, state), at.energy_j};
     });
+    if (known_ == nullptr && standing_.excludes(bound, node.place)) {
+      ++out.counts.bounded;
+      continue;
+    }
     SearchNode child = node;
     child.level = Level::strategy;
     child.state = state;

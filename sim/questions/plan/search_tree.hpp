@@ -77,7 +77,7 @@ class SearchTree {
   Merit least_over_clocks(const SearchNode& node, const BoundAt& bound_at) const;
   Merit least_of_strategy(const SearchNode& node, const ClockBounds& bounds) const;
   SearchNode with_bound(SearchNode node, const Merit& bound) const;
-  SearchNode with_bound(SearchNode pipeline) const;
+  Merit bound_of_passes(const SearchNode& node, const PipelineChoice& pipeline) const;
   void add(SearchNode node, NodeOutcome& out) const;
   static Job job_of(const SearchNode& strategy);
   static void set_aside(SearchNode node, NodeOutcome& out);

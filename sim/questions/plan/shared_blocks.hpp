@@ -10,7 +10,6 @@
 #include "strategy/block_fields.hpp"
 
 #include <memory>
-#include <span>
 #include <tuple>
 #include <vector>
 
@@ -38,22 +37,22 @@ class SharedBlocks {
   std::shared_ptr<BlockSet> of(const Job& job);
   // Returns the bound of the job's layers, without sharding the other blocks.
   std::shared_ptr<LayerBound> layers_of(const Job& job);
-  // Returns pipeline_choices(), listed once for all layouts whose stages differ in the same way. All callers must have
-  // the same space.
+  // Returns pipeline_choices() in which no stage has more than `most` layers (empty: any number), listed once for all
+  // layouts whose stages differ in the same way. All callers must have the same space.
   using Pipelines = std::shared_ptr<const std::vector<PipelineChoice>>;
-  Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of);
-  // Returns those of them in which no stage has more than `most` layers, without listing the others.
-  static Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of,
-                                std::span<const int> most);
+  Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of,
+                         const std::vector<int>& most);
 
  private:
   using Key = std::tuple<BlockFields, BlockHardware, bool>;  // last: parameters are gathered in every pass
-  static Key key_of(const Job& job);
+  // Key of the job with another strategy: copies of jobs take long, and most keys are known.
+  static Key key_of(const Job& job, const Strategy& strategy);
 
   ScheduleId schedule_;
   MadeOnce<Key, std::shared_ptr<BlockSet>> sets_;
   MadeOnce<Key, std::shared_ptr<LayerBound>> layers_;
-  MadeOnce<std::tuple<std::vector<int>, Recompute, bool>, Pipelines> pipelines_;  // last key: stages have shapes
+  // Keys: the hardware of stages, their most layers; the last: stages have shapes.
+  MadeOnce<std::tuple<std::vector<int>, std::vector<int>, Recompute, bool>, Pipelines> pipelines_;
 };
 
 }  // namespace mirfak
