@@ -174,7 +174,7 @@ TEST_CASE("plans of Kareus's artifact: fastest times and energies, and what two 
       CHECK(*of_joint.min_energy_j(of_whole.t_min_s) <= *of_passes.min_energy_j(of_whole.t_min_s) * (1 + 1e-12));
       CHECK(of_joint.t_min_s <= at_once.t_min_s);
       CHECK(*of_joint.min_energy_j(of_whole.t_min_s) <= *at_once.min_energy_j(of_whole.t_min_s) * (1 + 1e-12));
-      // Faster by 0.8 points with channels for each part; the energy is off by as much as the time, and 0.7 points more.
+      // The shortest iteration; its energy is off by as much, and 0.7 points more.
       CHECK(std::abs(off(best.time_s, joint.front().time_s)) < 6);
       CHECK(std::abs(saves - measured_saves) < 6);
     }
