@@ -14,6 +14,22 @@ namespace {
 
 constexpr int kSuccess = 0;
 constexpr unsigned kDieTemperature = 0;
+constexpr unsigned kInstantPower = 186;  // NVML_FI_DEV_POWER_INSTANT, in milliwatts
+
+// A field of a device, as NVML lays it out (nvmlFieldValue_t).
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp_us = 0;  // NOLINT(google-runtime-int): the library's type
+  long long latency_us = 0;    // NOLINT(google-runtime-int): the library's type
+  unsigned type = 0;
+  int result = 0;
+  union {
+    unsigned number;
+    unsigned long long long_number;  // NOLINT(google-runtime-int): the library's type
+    double real;
+  } value = {};
+};
 
 }  // namespace
 
@@ -41,6 +57,7 @@ struct NvmlDevice::Library {
     find(lock, "nvmlDeviceSetGpuLockedClocks");
     find(unlock, "nvmlDeviceResetGpuLockedClocks");
     usable = all && start() == kSuccess;
+    find(field_values, "nvmlDeviceGetFieldValues");  // of newer drivers
   }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
@@ -59,6 +76,7 @@ struct NvmlDevice::Library {
   int (*total_energy)(void*, unsigned long long*) = nullptr;  // NOLINT(google-runtime-int): the library's type
   int (*power)(void*, unsigned*) = nullptr;
   int (*power_limit)(void*, unsigned*) = nullptr;
+  int (*field_values)(void*, int, FieldValue*) = nullptr;
   int (*temperature)(void*, unsigned, unsigned*) = nullptr;
   int (*clock)(void*, unsigned, unsigned*) = nullptr;
   int (*max_clock)(void*, unsigned, unsigned*) = nullptr;
@@ -96,6 +114,14 @@ double NvmlDevice::power_w() const {
   unsigned milliwatts = 0;
   check(library_->power(device_, &milliwatts), "read the power");
   return milliwatts * 1e-3;
+}
+
+std::optional<double> NvmlDevice::instant_power_w() const {
+  FieldValue field;
+  field.field = kInstantPower;
+  if (library_->field_values == nullptr || library_->field_values(device_, 1, &field) != kSuccess) return std::nullopt;
+  if (field.result != kSuccess) return std::nullopt;
+  return field.value.number * 1e-3;
 }
 
 double NvmlDevice::power_limit_w() const {

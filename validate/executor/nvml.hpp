@@ -18,7 +18,9 @@ class NvmlDevice {
 
   std::string driver() const;
   double energy_j() const;  // since the driver was loaded
-  double power_w() const;
+  double power_w() const;   // as the driver averages it, over a second on most cards
+  // At this moment, as far as the card's sensor tells moments apart; nothing where the driver knows only averages.
+  std::optional<double> instant_power_w() const;
   double power_limit_w() const;
   double temperature_c() const;
   double clock_hz(Clock clock) const;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures this machine's GPU, calibrates a profile of it from the micro-benchmarks alone, and compares what the simulator
 # then says of two dozen jobs with what they take. Ranks of a job share the one GPU (cluster.nodes[].ranks_per_gpu).
-# 4 minutes on an H100, and 2 with PyTorch (capture.sh), nothing from the network. Prints one short table last; all else goes to
+# 5 minutes on an H100, and 2 with PyTorch (capture.sh), nothing from the network. Prints one short table last; all else goes to
 # validate/measured/DEVICE/: the tables, the profiles, a comparison of each job.
 #
 # usage: validate/measure/all.sh [FOLDER]       FOLDER instead of validate/measured/DEVICE
@@ -250,6 +250,21 @@ while read -r name family layers hidden heads kv ffn sequence micro pipeline dat
     echo "all.sh: $name failed: $(grep -m1 error "$out/jobs/$name.txt" || echo "see $out/jobs/$name.txt")" >&2
   fi
 done < <(jobs_wanted)
+
+# --- power over time: iterations of more than a second, whose readings are compared with the prediction
+
+power="power over time was not compared"
+if [[ -z ${MIRFAK_JOBS:-} ]]; then
+  job=$out/jobs/power.yaml
+  write_job "$job" gpt 8 4096 32 32 16384 2048 1 1 1 1 megatron-lm-2021
+  long=(--set training.global_batch=64)
+  if "$measure" run "$job" "${long[@]}" --backend cuda --iterations 1 --settle 40 --timeout 60 --power "$out/power.csv" \
+    </dev/null >"$out/power.txt" 2>&1 &&
+    "$measure" power "$job" "${long[@]}" --readings "$out/power.csv" >>"$out/power.txt" 2>&1; then
+    power="power over time: see $out/power.txt"
+  fi
+fi
+echo "all.sh: $power" >&2
 
 # --- captured programs of PyTorch beside the same programs here
 

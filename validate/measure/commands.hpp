@@ -13,6 +13,7 @@ std::string run_scenario(std::span<const std::string> arguments, World& world);
 std::string measure_kernels(std::span<const std::string> arguments, World& world);
 std::string measure_collectives(std::span<const std::string> arguments, World& world);
 std::string measure_energy(std::span<const std::string> arguments, World& world);
+std::string compare_readings(std::span<const std::string> arguments, World& world);
 
 // Throws Error(input) unless it names a backend that this program was built with.
 void check_backend(const std::string& name);

@@ -380,6 +380,11 @@ std::function<std::optional<double>()> gpu_energy_meter() {
   };
 }
 
+std::function<std::optional<double>()> gpu_power_meter() {
+  const auto device = open_nvml();
+  return [device]() -> std::optional<double> { return device ? device->instant_power_w() : std::nullopt; };
+}
+
 Machine describe_gpu_machine() {
   Machine out = describe_machine();
   out.device = describe_device();

@@ -75,6 +75,9 @@ std::vector<double> gpu_clocks(int count);
 // count.
 std::function<std::optional<double>()> gpu_energy_meter();
 
+// Reads what this process's GPU draws at the moment, in W; nothing where its driver knows only averages of a second.
+std::function<std::optional<double>()> gpu_power_meter();
+
 // The machine, its GPU included.
 Machine describe_gpu_machine();
 const char* nccl_type_name(Precision precision);  // "bfloat16"

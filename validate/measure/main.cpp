@@ -34,6 +34,7 @@ constexpr std::array kCommands = {
     Command{"kernels", "times matrix products and kernels that are bound by memory", measure_kernels},
     Command{"collectives", "times collectives and sends over sizes and groups", measure_collectives},
     Command{"energy", "reads what a GPU draws for each class of kernels", measure_energy},
+    Command{"power", "compares readings of a GPU's power with the predicted power over time", compare_readings},
 };
 
 std::string help() {

@@ -10,6 +10,7 @@
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
+#include "measure/power_recorder.hpp"
 #include "measure/same_program.hpp"
 #include "processes/interruption.hpp"
 #include "processes/machine.hpp"
@@ -52,6 +53,7 @@ struct RunOptions {
   double settle = 0;
   double timeout = 0;
   std::string graphs;
+  std::string power;
   std::string data;
 };
 
@@ -68,6 +70,8 @@ CommandSyntax syntax_for(RunOptions& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as strategy.tensor=4; may be given several times");
   syntax.add_file(FileRole::later_output, "out", options.out, "FILE.h5", "write the trace");
+  syntax.add_file(FileRole::later_output, "power", options.power, "FILE.csv",
+                  "write what rank 0's GPU draws from --settle on, read every 10 ms (on GPUs)");
   add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
   add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
   add("settle", po::value(&options.settle)->default_value(0)->value_name("SECONDS"),
@@ -82,6 +86,7 @@ CommandSyntax syntax_for(RunOptions& options) {
 void check_options(const RunOptions& options) {
   check_backend(options.backend);
   check_timeout(options.timeout);
+  if (!options.power.empty() && options.backend != "cuda") fail_input({}, "--power: expected with --backend cuda");
   if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
   if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
   if (!(options.settle >= 0 && options.settle <= kLongestSettling)) {
@@ -182,14 +187,27 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
   return {std::move(cpu), [&executor] { return executor.clock_error_s(); }};
 }
 
+void write_power(const std::string& file, const PowerReadings& readings) {
+  if (readings.time_s.size() < 2) {
+    fail_infeasible({}, "--power: the driver does not tell what the GPU draws at the moment",
+                    "leave it out; energy is read from the driver's counter");
+  }
+  write_text_file(file, readings_csv(readings));
+}
+
 // The iterations of all ranks, gathered on rank 0. Where taking the time of tasks takes time itself, iterations are
 // timed without that, and as many more say where the time goes.
 class Iterations {
  public:
-  Iterations(Executor& executor, const World& world, const RunOptions& options, const EnergyMeter& meter)
+  // `power`: reads what this process's GPU draws, for --power; empty: nobody asked.
+  Iterations(Executor& executor, const World& world, const RunOptions& options, const EnergyMeter& meter,
+             const PowerRecorder::Meter& power)
       : executor_(executor), apart_(executor.marks_take_time()) {
     for (int i = 0; i < options.warmup; ++i) iterate();
+    std::optional<PowerRecorder> recorder;
+    if (power && world.rank() == 0) recorder.emplace(power);
     measure_energy(world, options, meter);
+    if (recorder) write_power(options.power, recorder->stop());
     if (apart_) mark(options);
     lengths_ = lengths_of(world, spans_);
     marked_lengths_ = apart_ ? lengths_of(world, marked_spans_) : lengths_;
@@ -296,6 +314,13 @@ EnergyMeter energy_meter([[maybe_unused]] const std::string& backend) {
   return [] { return std::optional<double>(); };
 }
 
+PowerRecorder::Meter power_meter([[maybe_unused]] const RunOptions& options) {
+#ifdef MIRFAK_HAS_CUDA
+  if (!options.power.empty()) return gpu_power_meter();
+#endif
+  return {};
+}
+
 // One iteration's times of all ranks, on rank 0. `plans`: those that this process runs.
 std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<const RankPlan> plans,
                                                 std::span<const TaskTime> own) {
@@ -371,10 +396,11 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
   const std::vector<RankPlan> plans =
       plans_here(simulation.program, groups, world, in_one_process(scenario.job, options));
   check_output(options.out);
+  check_output(options.power);
 
   const Running running = make_executor(options, world, simulation, groups, plans);
   const std::optional<ProcessorTime> before = processor_time();
-  const Iterations iterations(*running.executor, world, options, energy_meter(options.backend));
+  const Iterations iterations(*running.executor, world, options, energy_meter(options.backend), power_meter(options));
   const std::optional<double> stolen = max_stolen(world, stolen_share(before, processor_time()));
   std::size_t median = world.rank() == 0 ? iterations.median() : 0;
   world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");

@@ -4,7 +4,7 @@
 #include "base/file_reference.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
-#include "cluster/memory_draw.hpp"
+#include "cluster/gpu_throttle.hpp"
 #include "cluster/profiles.hpp"
 
 #include <fmt/format.h>
@@ -36,26 +36,19 @@ void read_clock(const Node& clock, const GpuSpec& gpu, NodeSpec& spec) {
   spec.clock_hz = clock.as_number(lowest, gpu.clock_max_hz.value / kMegahertz) * kMegahertz;
 }
 
-// Rounded to whole milliwatts: 0.55 x 700 is 385.
-double lowest_limit_w(const GpuSpec& gpu) { return std::round(1000 * kLowestLimitShare * gpu.tdp_w.value) / 1000; }
-
 // Says why limits below lowest_limit_w() are refused.
-std::string low_limits_text() {
-  return fmt::format(
-      "limits below {:.0f} % are not modelled: there clocks fall faster than power (of V100, A40 and RTX "
-      "6000, training takes 1.4 to 1.6 times as long at 50 %)",
-      100 * kLowestLimitShare);
+std::string low_limits_text(const GpuSpec& gpu) {
+  return fmt::format("{} draws {:g} W without work and {:g} W while it waits for others", gpu.name, gpu.idle_w.value,
+                     gpu.blocked_w.value);
 }
 
-// Reads a power limit. Down to lowest_limit_w() memory keeps its speed and only kernels that compute slow down.
 void read_power_limit(const Node& limit, GpuSpec& gpu) {
   const double watts = limit.as_number(1, gpu.tdp_w.value);
   if (watts < lowest_limit_w(gpu)) {
-    limit.fail(fmt::format("a limit of {:g} W is {:.0f} % of the {:g} W of {}, and {}", watts,
-                           100 * watts / gpu.tdp_w.value, gpu.tdp_w.value, gpu.name, low_limits_text()),
-               fmt::format("expected {:.0f} to {:g} W", std::ceil(lowest_limit_w(gpu)), gpu.tdp_w.value));
+    limit.fail(fmt::format("a limit of {:g} W cannot be kept: {}", watts, low_limits_text(gpu)),
+               fmt::format("expected {:.0f} to {:g} W", lowest_limit_w(gpu), gpu.tdp_w.value));
   }
-  if (watts < gpu.tdp_w.value) gpu.power_limit_w = watts;
+  if (watts < gpu.tdp_w.value) limit_power(gpu, watts);
 }
 
 // Takes a part away from the power of hosts, because the cluster does without it.
@@ -316,11 +309,11 @@ void divide_cap(const Node& cap, double cap_w, std::vector<NodeAllotment>& nodes
     const double limit_w = gpu.limit_w() * std::min(1.0, cap_w / all_w);
     if (limit_w < lowest_limit_w(gpu)) {
       cap.fail(fmt::format("a cap of {} leaves each {} {:.0f} of its {:g} W, and {}", format_watts(cap_w), gpu.name,
-                           limit_w, gpu.tdp_w.value, low_limits_text()),
+                           limit_w, gpu.tdp_w.value, low_limits_text(gpu)),
                fmt::format("{} is enough for all GPUs",
                            format_watts(std::max(least_w, cap_w * lowest_limit_w(gpu) / limit_w))));
     }
-    if (limit_w < gpu.limit_w()) gpu.power_limit_w = limit_w;
+    if (limit_w < gpu.limit_w()) limit_power(gpu, limit_w);
   }
 }
 

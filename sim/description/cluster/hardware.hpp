@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "cluster/gemm_fit.hpp"
+#include "cluster/gpu_throttle.hpp"
 #include "cluster/time_factors.hpp"
 
 #include <cstddef>
@@ -111,7 +112,8 @@ struct GpuSpec {
   Figure memory_bandwidth_efficiency;  // share of memory_bandwidth that streaming kernels reach
   Figure l2_bytes;
   Figure tdp_w;
-  double power_limit_w = 0;  // limit set (nvidia-smi -pl), below tdp_w; 0: tdp_w
+  double power_limit_w = 0;  // limit set (nvidia-smi -pl, limit_power), below tdp_w; 0: tdp_w
+  GpuThrottle throttle;      // what the limit left of peaks and bandwidth
   Figure idle_w;
   Figure blocked_w;      // power while waiting in a collective or a receive
   Figure clock_peak_hz;  // multiprocessor clock on which peak_flops is based

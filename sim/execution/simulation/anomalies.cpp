@@ -33,7 +33,8 @@ ClockRange clocks_of(const Simulation& simulation, const StagePlan& plan) {
   const double held =
       settled_clock(job_at(simulation.job, simulation.blocks, plan.stage), blocks, layer_mix(blocks, plan.chunks), full)
           .without_waiting;
-  return {kernels.clock_share(), std::min({limit, held, kernels.clock_share()})};
+  const double stretch = kernels.gpu().throttle.stretch;
+  return {kernels.running_clock(), std::min({limit, held, kernels.clock_share()}) / stretch};
 }
 
 double seconds_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
@@ -219,8 +220,8 @@ namespace {
 std::string lower_clock(const Simulation& before, const Simulation& after) {
   constexpr double kSame = 1e-9;
   for (std::size_t i = 0; i < std::min(before.plans.size(), after.plans.size()); ++i) {
-    const double was = before.plans[i].costs.kernels.clock_share();
-    const double is = after.plans[i].costs.kernels.clock_share();
+    const double was = before.plans[i].costs.kernels.running_clock();
+    const double is = after.plans[i].costs.kernels.running_clock();
     if (is >= was - kSame) continue;
     return fmt::format(
         "devices of stage {} wait less, and hold {:.2f} instead of {:.2f} % of their clock under their "

@@ -45,7 +45,7 @@ void count_work(const Simulation& simulation, IterationResult& result) {
         result.executed_flop += times * (block.folded_forward.executed_flop + block.folded_backward.executed_flop);
       }
     }
-    peak += plan.costs.kernels.peak_flops() * plan.gpus();
+    peak += plan.costs.kernels.peak_flops() * plan.costs.kernels.gpu().throttle.stretch * plan.gpus();
     gpus += plan.gpus();
   }
   const double rate = 1 / result.iteration_time_s;

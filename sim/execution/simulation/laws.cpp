@@ -87,6 +87,7 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));
   for (std::string& stand_in : attention_stand_ins(job, result)) notes.push_back(std::move(stand_in));
   for (std::string& unmeasured : unmeasured_software(job)) notes.push_back(std::move(unmeasured));
+  for (std::string& throttled : throttled_gpus(job.cluster)) notes.push_back(std::move(throttled));
   return notes;
 }
 

@@ -1,6 +1,7 @@
 #include "simulation/prediction_range.hpp"
 
 #include "base/units.hpp"
+#include "cluster/memory_draw.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/borrowed_figures.hpp"
 
@@ -150,8 +151,9 @@ double range_deviation(const Correction& correction, const IterationResult& resu
   return std::sqrt(std::max(0.0, variance));
 }
 
-PredictionRange range_of(const Job& job, const IterationResult& result) {
-  if (!job.ranges.known()) return {};
+namespace {
+
+PredictionRange range_without_limits(const Job& job, const IterationResult& result) {
   double widest = 0;
   for (const NodeGroup& group : job.cluster.groups()) {
     const std::optional<Correction>& correction = group.hardware.spec.correction;
@@ -162,6 +164,38 @@ PredictionRange range_of(const Job& job, const IterationResult& result) {
   }
   const double width = job.ranges.own_runs.quantile * widest;
   return {result.iteration_time_s * std::exp(-width), result.iteration_time_s * std::exp(width)};
+}
+
+}  // namespace
+
+PredictionRange range_of(const Job& job, const IterationResult& result) {
+  if (!job.ranges.known()) return {};
+  return under_power_limits(range_without_limits(job, result), job.cluster, job.ranges.limits);
+}
+
+std::vector<std::string> throttled_gpus(const Cluster& cluster) {
+  std::set<std::string> notes;
+  for (const NodeGroup& group : cluster.groups()) {
+    const GpuSpec& gpu = group.hardware.gpu;
+    if (!gpu.throttle.active()) continue;
+    std::string note = fmt::format(
+        "a limit of {:g} W is {:.0f} % of the {:g} W of {}, where the voltage falls no further: kernels take {:.3g} "
+        "times "
+        "as long as at {:.0f} %",
+        gpu.limit_w(), 100 * gpu.limit_share(), gpu.tdp_w.value, gpu.name, gpu.throttle.stretch,
+        100 * kVoltageFloorLimit);
+    if (gpu.throttle.duty < 1) {
+      note += fmt::format(
+          "; at the lowest clock the GPU still has to halt for {:.0f} % of the time, which nobody has measured",
+          100 * (1 - gpu.throttle.duty));
+    }
+    if (gpu.throttle.blocked_w > 0) {
+      note += fmt::format("; waiting draws {:g} W without the limit, and collectives are taken to keep their speed",
+                          gpu.throttle.blocked_w);
+    }
+    notes.insert(std::move(note));
+  }
+  return {notes.begin(), notes.end()};
 }
 
 MemoryRange memory_range(const Job& job, const IterationResult& result) {

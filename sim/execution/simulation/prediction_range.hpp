@@ -22,6 +22,9 @@ PredictionRange range_of(const Job& job, const IterationResult& result);
 // every part was measured, or a user's own runs correct it.
 std::vector<std::string> unmeasured_software(const Job& job);
 
+// Returns a note for each type of GPU that its power limit throttles (GpuThrottle).
+std::vector<std::string> throttled_gpus(const Cluster& cluster);
+
 // Range in which a measured peak of the fullest GPU lies. The job's widths apply to what the framework allocates; the
 // bytes of the platform are taken as they are. {0, 0}: not known.
 struct MemoryRange {

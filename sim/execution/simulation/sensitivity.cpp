@@ -130,7 +130,7 @@ void change_gpu(GpuSpec& gpu, const HardwareResource& resource, double factor) {
     case ResourceKind::launch_rate:
       return multiply(gpu.kernel_launch_s, 1 / factor);
     case ResourceKind::power_limit:
-      if (factor != 1) gpu.power_limit_w = gpu.limit_w() * factor;
+      if (factor != 1) limit_power(gpu, std::max(lowest_limit_w(gpu), gpu.limit_w() * factor));
       return;
     default:
       return;

@@ -112,7 +112,8 @@ class FigureReasons {
       for (const NodeGroup& group : simulation_.job.cluster.groups()) {
         const auto found = group.hardware.gpu.peak_flops.find(simulation_.job.precision());
         if (found == group.hardware.gpu.peak_flops.end()) continue;
-        add_source(entry, fmt::format("peak of {}, {}/s", group.hardware.gpu.name, format_flop(found->second.value)),
+        const double full = found->second.value * group.hardware.gpu.throttle.stretch;
+        add_source(entry, fmt::format("peak of {}, {}/s", group.hardware.gpu.name, format_flop(full)),
                    found->second.source);
       }
     };

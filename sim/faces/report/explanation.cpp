@@ -65,8 +65,7 @@ constexpr double kPicosecond = 1e-12;
 // Returns the kernel model at the clock at which a block's passes run.
 KernelModel clocked(const StagePlan& plan, BlockId id) {
   KernelModel kernels = plan.costs.kernels;
-  const double limit = kernels.clock_share() < kernels.settled_share() ? kernels.clock_share() : 1;
-  kernels.set_clock_share(plan.bodies_of(id).settled_clock, limit);
+  kernels.set_clock_share(plan.bodies_of(id).settled_clock, kernels.clock_limit());
   return kernels;
 }
 
@@ -86,7 +85,7 @@ class Explainer {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
       Section& passes = out.emplace_back();
       passes.title = fmt::format("Passes on {}: {} at {:.1f} % of its clock", plans_text(simulation_, alike),
-                                 plan.costs.hardware->hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
+                                 plan.costs.hardware->hardware.gpu.title, 100 * plan.costs.kernels.running_clock());
       for (const BlockId block : blocks_on(alike)) add_block(passes, plan, block);
     }
     out.push_back(communication_section());
@@ -195,7 +194,7 @@ void Explainer::add_block(Section& out, const StagePlan& plan, BlockId id) {
     out.add(fmt::format("\n  {}, {}: {} on the device, {} of them kernels, {} on the host; clock {:.1f} %\n",
                         block.graph.name, pass, format_seconds(to_seconds(folded.device)),
                         format_seconds(to_seconds(folded.kernels)), format_seconds(to_seconds(folded.host)),
-                        100 * clocked(plan, id).clock_share()));
+                        100 * clocked(plan, id).running_clock()));
   };
   if (block.part) {
     out.add("\n  both parts of a microbatch, inside of a row of layers, in the order of their beginnings:");

@@ -42,7 +42,14 @@ double megahertz(double clock_hz) { return std::round(clock_hz / kHertz) / kThou
 
 void add_way(Json& pass, const PassWay& way) {
   pass["nanobatches"] = way.nanobatches;
-  if (way.communication_sms > 0) pass["communication_sms"] = way.communication_sms;
+  if (!way.channels.empty()) {
+    Json& channels = pass["channels"] = Json::array();
+    for (const PassWay::Channels& run : way.channels) {
+      channels.push_back({{"parts", run.parts}, {"communication_sms", run.communication_sms}});
+    }
+  } else if (way.communication_sms > 0) {
+    pass["communication_sms"] = way.communication_sms;
+  }
   if (way.clocks.size() > 1) {
     Json& clocks = pass["clocks"] = Json::array();
     for (const PassWay::Run& run : way.clocks) {

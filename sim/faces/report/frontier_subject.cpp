@@ -50,6 +50,7 @@ ClockUnits clock_units(const Job& job, const FrontierUnits& units, std::vector<s
   out.cut = units.cut;
   if (!units.joint) return out;
   out.launches = units.launches;
+  out.channels_of_parts = true;
   std::vector<int> nanobatches = {1, 2};
   Job halved = job;
   halved.strategy.nanobatches = 2;
@@ -105,7 +106,7 @@ std::vector<FrontierStep> frontier_steps(const Scenario& scenario, const Frontie
     add("and microbatches whole or in two parts", halves);
     halves.launches = true;
     add("and the kernel that a collective starts with", halves);
-    out.push_back(step_of("and multiprocessors of collectives", asked));
+    out.push_back(step_of("and multiprocessors of each part's collectives", asked));
     return out;
   }
   if (units.cut != PartCut::collectives) {

@@ -37,7 +37,7 @@ struct FrontierUnits {
   bool joint = false;    // so do parts of passes; passes may run as two parts of a microbatch, and with few channels
   bool launches = true;  // joint: collectives beside the other part of a microbatch may start later than they can
   double change_s = 0;   // time of a change of clock inside a pass
-  std::vector<int> communication_sms = {};  // joint: multiprocessors of collectives to choose from
+  std::vector<int> communication_sms = {};  // joint: multiprocessors of a part's collectives to choose from
 };
 
 // A frontier of fewer choices than were asked for, or of another time of a change, for comparison.

@@ -269,6 +269,7 @@ void note_wide_products(const Capture& capture, const CapturedProgram& executed,
 }
 
 void note_hardware(const Capture& capture, const Cluster& cluster, std::vector<std::string>& notes) {
+  for (std::string& throttled : throttled_gpus(cluster)) notes.push_back(std::move(throttled));
   for (const NodeGroup& group : cluster.groups()) {
     if (group.first_device >= capture.world_size) break;
     const NodeHardware& nodes = group.hardware;
@@ -348,7 +349,8 @@ void add_range(const Capture& capture, const CapturePricing& pricing, const Capt
     if (rank.host_work_s * pricing.table.slowest_host > out.iteration_s && slowest) bound = &rank;
   }
   if (bound == nullptr) {
-    out.range = prediction_range(out.iteration_s, out.uncertain, *pricing.ranges);
+    out.range = under_power_limits(prediction_range(out.iteration_s, out.uncertain, *pricing.ranges), pricing.cluster,
+                                   pricing.ranges->limits);
     out.energy = energy_range(out.energy_j, out.iteration_s, out.range, pricing.ranges->power);
     return;
   }

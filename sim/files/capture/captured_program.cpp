@@ -448,7 +448,8 @@ void Execution::set_kernels(std::size_t rank, double idle_s) {
   priced.energy_j.clear();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const double settled = priced.clock[i];
-    priced.clock[i] = std::min(settled, limits_ == nullptr ? on.clock_limit() : (*limits_)[rank][i]);
+    const double limit = limits_ == nullptr ? on.clock_limit() : (*limits_)[rank][i];
+    priced.clock[i] = std::min(settled, unthrottled_clock(on.gpu, limit));
     KernelCost cost = *costs[i];
     cost.seconds += cost.clocked_s * (1 / priced.clock[i] - 1);
     priced.energy_j.push_back(energy_above_waiting_j(on.gpu, {settled, priced.clock[i]}, cost));

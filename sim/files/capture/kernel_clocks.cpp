@@ -66,7 +66,7 @@ std::vector<double> kernel_clocks(std::span<const KernelCost* const> costs, doub
     const Sums first = step.until(step.middle(i) - window_s / 2);
     const Sums last = step.until(step.middle(i) + window_s / 2);
     const double clocked_s = last.clocked_s - first.clocked_s;
-    PowerMix mix(gpu.limit_share());
+    PowerMix mix(gpu);
     if (clocked_s > 0) mix.add_clocked(clocked_s, (last.clocked_energy - first.clocked_energy) / clocked_s);
     mix.add_memory_bound(std::max(0.0, window_s - clocked_s));
     mix.add_other(idle_s * window_s / step.length(), gpu.blocked_w.value / gpu.tdp_w.value);

@@ -161,7 +161,7 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   const std::vector<QuantileSample> known = samples_of(tables, left_out, false, *measured);
   const std::vector<QuantileSample> first = samples_of(tables, left_out, true, *measured);
   const double quantile = (1 + level) / 2;
-  return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, {}, measured};
+  return {level, fit_side(known, first, -1, quantile), fit_side(known, first, 1, quantile), {}, {}, {}, {}, measured};
 }
 
 // Takes one more of these ranges into their means.

@@ -571,8 +571,8 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
 double energy_above_waiting_j(const GpuSpec& gpu, const KernelClock& clock, const KernelCost& cost) {
   const ClockPower& power = gpu.clock_power;
   const double clocked_s = cost.clocked_s / clock.set;
-  const double share = clocked_s * cost.draw * std::pow(clock.settled, kPowerExponent) +
-                       (cost.seconds - clocked_s) * memory_bound_draw(gpu.limit_share());
+  const double busy = gpu.throttle.draw(cost.draw * std::pow(clock.settled, kPowerExponent));
+  const double share = clocked_s * busy + (cost.seconds - clocked_s) * memory_bound_draw(gpu.limit_share());
   const double set_lower = power.draw(clock.set) / power.draw(clock.settled);
   return gpu.tdp_w.value * share * set_lower - gpu.blocked_w.value * cost.seconds;
 }

@@ -59,9 +59,12 @@ class KernelModel {
 
   // Sets the share of the full clock for all later prices; the initial clock is the full one. `settled` is the share
   // that the device would hold by itself (see PowerMix), `limit` a share that the device is set to: the lower one
-  // counts.
+  // counts. Under a power limit that throttles the GPU, clocks of this model are those before the throttle, and `limit`
+  // is not.
   void set_clock_share(double settled, double limit = 1) {
     settled_ = settled;
+    limit_ = limit;
+    limit = unthrottled_clock(*gpu_, limit);
     clock_ = settled < limit ? settled : limit;
   }
   // Multiplies all later prices by `factor`: the correction from measured iterations beyond the tables.
@@ -70,6 +73,8 @@ class KernelModel {
   void set_surroundings(std::shared_ptr<const KernelSurroundings> around) { around_ = std::move(around); }
   double settled_share() const { return settled_; }
   double clock_share() const { return clock_; }
+  double clock_limit() const { return limit_; }
+  double running_clock() const { return clock_ / gpu_->throttle.stretch; }  // throttle included
 
   // Returns the cost of the kernel of a step of a partitioned block.
   KernelCost price(const PartitionedBlock& block, const BlockStep& step, Launch launch = Launch::stream) const;
@@ -127,6 +132,7 @@ class KernelModel {
   double stream_bandwidth_ = 0;  // bytes/s that a streaming kernel reaches
   double clock_ = 1;
   double settled_ = 1;
+  double limit_ = 1;
   double time_factor_ = 1;
   std::optional<AttentionModel> attention_;
   std::shared_ptr<const KernelSurroundings> around_;

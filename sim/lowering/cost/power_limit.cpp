@@ -22,8 +22,9 @@ void PowerMix::add_other(double seconds, double draw) {
 void PowerMix::add_memory_bound(double seconds) { add_other(seconds, memory_bound_draw(limit_)); }
 
 double PowerMix::excess(double clock) const {
-  return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ -
-         limit_ * (clocked_s_ / clock + other_s_);
+  const double clocked = clocked_energy_ * std::pow(clock, kPowerExponent - 1);
+  if (stretch_ == 1) return clocked + other_energy_ - limit_ * (clocked_s_ / clock + other_s_);
+  return (clocked - kVoltageFloorLimit * clocked_s_ / clock) / stretch_ + other_energy_ - limit_ * other_s_;
 }
 
 namespace {

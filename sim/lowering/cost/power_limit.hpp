@@ -1,15 +1,11 @@
 #pragma once
 
+#include "cluster/hardware.hpp"
 #include "cluster/memory_draw.hpp"
 
 #include <span>
 
 namespace mirfak {
-
-// Exponent with which the draw of a busy device grows with the clock (voltage falls with the clock). It is 2.3 to 2.8
-// on an A100 between 0.93 and 1 of its highest clock: 200 + 287 c^4.7 W, fitted to the profiles of Perseus (arXiv
-// 2312.06902).
-inline constexpr double kPowerExponent = 2.3;
 
 // Draws are shares of the power limit, at the full clock: products that execute `utilisation` of the peak draw
 // utilisation / threshold.
@@ -27,10 +23,14 @@ struct PowerLimit {
 // and draw. The clock is the highest with
 //   sum of energies <= power limit x sum of times.
 // Draws are shares of the limit that a device leaves its factory with; `limit` is a lower limit as a share of the
-// factory limit.
+// factory limit. On a throttled GPU (GpuThrottle, stretch f), seconds of kernels are the throttled ones, draws those at
+// the floor of the voltage, and the clock is the one before the throttle: f seconds of work that draws p
+// c^kPowerExponent at the floor draw offset + p c^kPowerExponent / f, so that their part of the condition is the one
+// with kVoltageFloorLimit, over f.
 class PowerMix {
  public:
   explicit PowerMix(double limit = 1) : limit_(limit) {}
+  explicit PowerMix(const GpuSpec& gpu) : limit_(gpu.limit_share()), stretch_(gpu.throttle.stretch) {}
   void add_clocked(double seconds, double draw);  // time and draw at the full clock
   void add_other(double seconds, double draw);
   void add_memory_bound(double seconds);  // at the draw of memory_bound_draw() under the limit
@@ -44,6 +44,7 @@ class PowerMix {
   double excess(double clock) const;
 
   double limit_ = 1;
+  double stretch_ = 1;  // GpuThrottle
   double clocked_s_ = 0;
   double clocked_energy_ = 0;  // seconds x share of the power limit
   double other_s_ = 0;

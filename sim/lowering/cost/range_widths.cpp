@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mirfak {
@@ -33,6 +34,19 @@ PredictionRange prediction_range(double predicted_s, const UncertaintyShares& sh
     above += shares[i] * widths.above[i];
   }
   return {predicted_s * std::exp(-below), predicted_s * std::exp(above)};
+}
+
+PredictionRange under_power_limits(PredictionRange range, const Cluster& cluster, const LimitWidths& widths) {
+  double below = 0;
+  double above = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    const GpuThrottle& throttle = group.hardware.gpu.throttle;
+    if (!throttle.active()) continue;
+    const PowerWidths::Sides& added = throttle.duty < 1 ? widths.halted : widths.at_floor;
+    below = std::max(below, added.below);
+    above = std::max(above, added.above);
+  }
+  return {range.low_s * std::exp(-below), range.high_s * std::exp(above)};
 }
 
 namespace {
@@ -82,6 +96,13 @@ PowerWidths read_power(const Node& section) {
   return out;
 }
 
+LimitWidths read_limits(const Node& section) {
+  Mapping in(section);
+  const LimitWidths out{read_sides(in.require("at_floor"), "source"), read_sides(in.require("halted"), "source")};
+  in.finish();
+  return out;
+}
+
 MeasuredSoftware read_measured(const Node& section) {
   constexpr std::int64_t kMostSources = 10'000;
   MeasuredSoftware out;
@@ -126,6 +147,7 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     of.finish();
   }
   if (const std::optional<Node> power = root.find("power")) out.power = read_power(*power);
+  if (const std::optional<Node> limits = root.find("power_limits")) out.limits = read_limits(*limits);
   if (const std::optional<Node> measured = root.find("measured")) {
     out.measured = std::make_shared<const MeasuredSoftware>(read_measured(*measured));
   }

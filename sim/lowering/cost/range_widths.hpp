@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cluster/cluster.hpp"
 #include "cluster/time_factors.hpp"
 #include "cost/measured_software.hpp"
 
@@ -79,6 +80,16 @@ struct PowerWidths {
   friend bool operator==(const PowerWidths&, const PowerWidths&) = default;
 };
 
+// What a power limit adds to the distance of measured iterations from predicted ones, where it throttles GPUs
+// (GpuThrottle): `at_floor` where they slow down at the floor of the voltage, `halted` where they halt for a share of
+// the time.
+struct LimitWidths {
+  PowerWidths::Sides at_floor;
+  PowerWidths::Sides halted;
+
+  friend bool operator==(const LimitWidths&, const LimitWidths&) = default;
+};
+
 // Distance of measured iterations from predicted ones: ln(measured / predicted) is between -sum(share * below) and
 // sum(share * above) for a share `level` of them. Fitted to measured runs (validation/range_fit.hpp).
 struct RangeWidths {
@@ -87,6 +98,7 @@ struct RangeWidths {
   UncertaintyShares above{};
   MemoryWidths memory;
   PowerWidths power;
+  LimitWidths limits;
   FactorSpread own_runs;
   // Sources that measured each framework; nullptr: nothing is known of it, and no prediction counts as unmeasured.
   // Shared, because jobs are copied often.
@@ -101,6 +113,9 @@ struct PredictionRange {
   double high_s = 0;
 };
 PredictionRange prediction_range(double predicted_s, const UncertaintyShares& shares, const RangeWidths& widths);
+
+// Returns the range, wider by the widest that the GPUs' power limits add.
+PredictionRange under_power_limits(PredictionRange range, const Cluster& cluster, const LimitWidths& widths);
 
 // Reads `ranges.yaml` in a folder such as hw_profiles/ (format: its README.md). Returns unknown widths if the folder
 // has no such file. Throws Error(input) at file:line:column for a file that does not state every width.

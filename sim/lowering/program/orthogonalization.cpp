@@ -51,9 +51,9 @@ double other_bytes(const GemmShape& matrix) { return kOtherBytes * matrix.batch 
 // longer than a power controller averages over, and no pass between them leaves the device time to rest.
 KernelModel alone(const std::vector<GemmShape>& matrices, KernelModel kernels) {
   const double settled = kernels.settled_share();
-  const double set = kernels.clock_share();
+  const double limit = kernels.clock_limit();
   kernels.set_clock_share(1);
-  PowerMix mix(kernels.gpu().limit_share());
+  PowerMix mix(kernels.gpu());
   const auto add = [&](const KernelCost& cost, double times) {
     mix.add_clocked(times * cost.clocked_s, cost.draw);
     mix.add_memory_bound(times * (cost.seconds - cost.clocked_s));
@@ -65,7 +65,7 @@ KernelModel alone(const std::vector<GemmShape>& matrices, KernelModel kernels) {
     add(kernels.price_memory_bound(other_bytes(matrix)), 1);
   }
   const double held = std::min(mix.clock_share(), kernels.gpu().sustained_share.value);
-  kernels.set_clock_share(std::min(settled, held), set < settled ? set : 1);
+  kernels.set_clock_share(std::min(settled, held), limit);
   return kernels;
 }
 

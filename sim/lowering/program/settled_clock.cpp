@@ -184,7 +184,7 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
 SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
                            const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  PowerMix kernels(gpu.limit_share());
+  PowerMix kernels(gpu);
   const Stretch fastest = stretch_of(job, blocks, layers, costs, kernels);
   const double max_wait_s = fastest.waiting_s();
   const auto settled = [&](double waiting_s) {
@@ -199,18 +199,18 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
   for (int i = 0; i < kSteps && out.share < settled(max_wait_s); ++i) {
     StageCosts slower = costs;
     slower.kernels.set_clock_share(out.share);
-    PowerMix of_slower(gpu.limit_share());
+    PowerMix of_slower(gpu);
     out.share = settled(std::min(max_wait_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
   }
   return out;
 }
 
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again) {
-  PowerMix mix(gpu.limit_share());
+  PowerMix mix(gpu);
   add(mix, kept.forward, kept.folded_forward, again.host_waits, waiting_draw(gpu));
   add(mix, kept.backward, kept.folded_backward, again.host_waits, waiting_draw(gpu));
   add_some(mix, kept.forward, again.steps, again.from, waiting_draw(gpu));
-  PowerMix more(gpu.limit_share());
+  PowerMix more(gpu);
   add_some(more, kept.forward, again.steps, again.to - again.from, waiting_draw(gpu));
   return std::min(mix.highest_clock_share({&more, 1}), gpu.sustained_share.value);
 }
@@ -218,7 +218,7 @@ double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const 
 // Nothing waits here. If a share of the layers runs `steps` again, the clock lies between those for none and for all
 // layers.
 double lowest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& steps) {
-  PowerMix mix(gpu.limit_share());
+  PowerMix mix(gpu);
   add_kernels(mix, kept.forward, 1);
   add_kernels(mix, kept.backward, 1);
   const double of_kept = mix.clock_share();

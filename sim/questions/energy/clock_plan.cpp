@@ -75,6 +75,26 @@ std::vector<Picoseconds> latest_ends_of(const ClockedProgram& clocked, const Clo
 
 }  // namespace
 
+Picoseconds planned_makespan(const ClockedProgram& clocked, const ClockAssignment& clocks) {
+  ForwardWalk walk(clocked.program);
+  for (TaskId task = 0; task < clocks.size(); ++task) {
+    walk.run(task, walk.start(task), clocked.is_clocked(task) ? clocks[task].duration : clocked.lasts[task]);
+  }
+  return walk.makespan();
+}
+
+std::vector<Picoseconds> slacks(const ClockedProgram& clocked, const ClockAssignment& clocks, Picoseconds makespan) {
+  std::vector<Picoseconds> out = latest_ends_of(clocked, clocks, makespan);
+  ForwardWalk walk(clocked.program);
+  for (TaskId task = 0; task < clocks.size(); ++task) {
+    const Picoseconds start = walk.start(task);
+    const Picoseconds duration = clocked.is_clocked(task) ? clocks[task].duration : clocked.lasts[task];
+    walk.run(task, start, duration);
+    out[task] -= start + duration;
+  }
+  return out;
+}
+
 Program with_clocks(const ClockedProgram& clocked, const ClockAssignment& clocks) {
   Program program = clocked.program;
   std::map<std::tuple<ClassId, double, const PassWay*>, ClassId> classes;

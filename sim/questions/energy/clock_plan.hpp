@@ -5,6 +5,7 @@
 #include "engine/timeline.hpp"
 
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
@@ -24,6 +25,11 @@ ExecutedClocks execute_clocks(const ClockedProgram& clocked, ClockAssignment clo
 
 // Returns the assignment with every pass at the highest clock.
 ClockAssignment highest_clocks(const ClockedProgram& clocked);
+
+// Returns the time that a program takes if tasks without a clock last as long as the plan assumes.
+Picoseconds planned_makespan(const ClockedProgram& clocked, const ClockAssignment& clocks);
+// Returns by how much each task may end later with the program still ending at `makespan`.
+std::vector<Picoseconds> slacks(const ClockedProgram& clocked, const ClockAssignment& clocks, Picoseconds makespan);
 
 // Returns existing clocks for a plan; `latest_ends` is the latest end of each clocked task, in program order. The
 // clocks are the cheapest with which every task ends in time if no links are shared. Durations of the plan lie between

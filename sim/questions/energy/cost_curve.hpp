@@ -25,10 +25,17 @@ struct PassWay {
     int part = 0;
     int kernel = 0;
   };
-  int nanobatches = 1;           // as in Strategy
-  int communication_sms = 0;     // as in Strategy
-  std::vector<Run> clocks;       // in the order of the pass
-  std::vector<Launch> launches;  // of the other parts, collectives start as soon as their data are there
+  // Consecutive parts whose collectives have the same multiprocessors: those beside the part, or between it and the
+  // next.
+  struct Channels {
+    int communication_sms = 0;  // as in Strategy
+    int parts = 0;
+  };
+  int nanobatches = 1;             // as in Strategy
+  int communication_sms = 0;       // as in Strategy; `channels` says otherwise if it is not empty
+  std::vector<Channels> channels;  // in the order of the pass
+  std::vector<Run> clocks;         // in the order of the pass
+  std::vector<Launch> launches;    // of the other parts, collectives start as soon as their data are there
 };
 
 // One way to run a pass: a clock that the GPU can be set to, with the time and energy of the pass at this clock.

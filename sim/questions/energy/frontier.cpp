@@ -5,6 +5,7 @@
 
 #include "energy/frontier.hpp"
 
+#include "energy/clock_exchange.hpp"
 #include "energy/project_cost.hpp"
 #include "engine/execute.hpp"
 
@@ -26,8 +27,12 @@ class Tracing {
       : clocked_(clocked), network_(network), cost_(network.network) {
     const Program& program = clocked.program;
     for (TaskId task = 0; task < program.size(); ++task) {
-      cheapest_j_ += clocked.is_clocked(task) ? clocked.choices_for(task).useful.front().energy_j
-                                              : program.class_of(task).energy_j * clocked.multiplicity(task);
+      if (clocked.is_clocked(task)) {
+        cheapest_j_ += clocked.choices_for(task).useful.front().energy_j;
+      } else {
+        cheapest_j_ += program.class_of(task).energy_j * clocked.multiplicity(task);
+        unclocked_j_ += program.class_of(task).energy_j * clocked.multiplicity(task);
+      }
     }
   }
 
@@ -38,7 +43,15 @@ class Tracing {
 
   Picoseconds makespan() const { return cost_.makespan(); }
   double energy_j() const { return energy_at(cost_.makespan(), cost_.cost_j()); }
-  ClockAssignment clocks() const { return nearest_clocks(clocked_, network_.latest_ends(cost_.event_times())); }
+  // Returns clocks that exist. Where rounding to them costs more than kRounding of the energy, passes exchange time.
+  ClockAssignment clocks() const {
+    constexpr double kRounding = 0.004;
+    ClockAssignment out = nearest_clocks(clocked_, network_.latest_ends(cost_.event_times()));
+    const double least_j = cheapest_j_ + cost_.cost_j() - unclocked_j_;
+    const double enough_j = least_j + kRounding * energy_j();
+    if (energy_of_passes(clocked_, out) <= enough_j) return out;
+    return exchange_clocks(clocked_, std::move(out), cost_.makespan(), enough_j);
+  }
   // Returns the corners so far, the shortest first, up to the point of least energy.
   std::vector<FrontierPoint> points() const {
     const std::vector<ProjectCost::Corner> corners = cost_.corners();
@@ -64,6 +77,7 @@ class Tracing {
   const ProgramNetwork& network_;
   ProjectCost cost_;
   double cheapest_j_ = 0;
+  double unclocked_j_ = 0;  // part of it
 };
 
 double until_deadline_j(const ClockedProgram& clocked, const StragglerPlan& plan, const ExecutedClocks& of) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace mirfak {
@@ -155,23 +156,25 @@ struct Total {
 
 class PartPlans {
  public:
-  PartPlans(const PassParts& parts, Picoseconds change)
-      : parts_(parts), settings_(parts.figures.front().size()), change_(change) {}
+  PartPlans(const PassParts& parts, Picoseconds change, SettingList list)
+      : parts_(parts), settings_(parts.figures.front().size()), change_(change), list_(list) {}
 
   // Returns the cheapest plan if a picosecond costs `price` joules, and energy counts `weight` times.
   PartSettings cheapest(double price, double weight) const {
     std::vector<double> best(settings_, 0);  // cost of the parts before, if the next part has this setting
-    std::vector<std::vector<std::size_t>> from;
+    std::vector<std::uint32_t> from(settings_ * parts_.figures.size());
+    Scratch scratch;
     for (std::size_t part = 0; part < parts_.figures.size(); ++part) {
       for (std::size_t setting = 0; setting < settings_; ++setting) {
         const PassParts::Figures& at = parts_.figures[part][setting];
         best[setting] += weight * at.energy_j + price * static_cast<double>(at.lasts);
       }
-      if (part + 1 < parts_.figures.size()) from.push_back(change_or_stay(part, price, best));
+      if (part + 1 == parts_.figures.size()) break;
+      change_or_stay(part, price, best, std::span(from).subspan(part * settings_, settings_), scratch);
     }
     PartSettings out(parts_.figures.size());
     out.back() = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
-    for (std::size_t part = out.size(); part-- > 1;) out[part - 1] = from[part - 1][out[part]];
+    for (std::size_t part = out.size(); part-- > 1;) out[part - 1] = from[(part - 1) * settings_ + out[part]];
     return out;
   }
 
@@ -181,7 +184,8 @@ class PartPlans {
       const PassParts::Figures& at = parts_.figures[part][plan[part]];
       out.duration += at.lasts;
       out.energy_j += at.energy_j;
-      if (part + 1 < plan.size() && plan[part] != plan[part + 1]) out.duration += change_behind(part, plan[part]);
+      if (part + 1 == plan.size() || list_.clock_of(plan[part]) == list_.clock_of(plan[part + 1])) continue;
+      out.duration += change_behind(part, plan[part]);
     }
     return out;
   }
@@ -210,27 +214,43 @@ class PartPlans {
     return std::max<Picoseconds>(0, change_ - parts_.figures[part][setting].waits());
   }
 
-  // Returns for each setting of the part after `part` the cheapest setting of `part`, and lowers the costs to it.
-  std::vector<std::size_t> change_or_stay(std::size_t part, double price, std::vector<double>& best) const {
-    std::vector<double> changed = best;
+  struct Scratch {
+    std::vector<double> changed;
+    std::vector<std::size_t> of_clock;  // the cheapest setting of each clock
+  };
+
+  // Finds for each setting of the part after `part` the cheapest setting of `part`, and lowers the costs to it.
+  void change_or_stay(std::size_t part, double price, std::vector<double>& best, std::span<std::uint32_t> from,
+                      Scratch& scratch) const {
+    scratch.changed = best;
     for (std::size_t setting = 0; setting < settings_; ++setting) {
-      changed[setting] += price * static_cast<double>(change_behind(part, setting));
+      scratch.changed[setting] += price * static_cast<double>(change_behind(part, setting));
     }
-    const auto cheap = static_cast<std::size_t>(std::min_element(changed.begin(), changed.end()) - changed.begin());
-    std::vector<std::size_t> from(settings_, cheap);
+    const auto cheap = static_cast<std::size_t>(std::min_element(scratch.changed.begin(), scratch.changed.end()) -
+                                                scratch.changed.begin());
+    const double change_j = scratch.changed[cheap];
+    find_cheapest_of_clocks(best, scratch.of_clock);
+    scratch.changed = best;
     for (std::size_t setting = 0; setting < settings_; ++setting) {
-      if (best[setting] <= changed[cheap]) {
-        from[setting] = setting;
-      } else {
-        best[setting] = changed[cheap];
-      }
+      const std::size_t same = scratch.of_clock[list_.clock_of(setting)];
+      const bool stays = scratch.changed[same] <= change_j;
+      from[setting] = static_cast<std::uint32_t>(stays ? same : cheap);
+      best[setting] = stays ? scratch.changed[same] : change_j;
     }
-    return from;
+  }
+
+  void find_cheapest_of_clocks(const std::vector<double>& costs, std::vector<std::size_t>& out) const {
+    out.assign(list_.clocks == 0 ? settings_ : list_.clocks, settings_);
+    for (std::size_t setting = 0; setting < settings_; ++setting) {
+      std::size_t& known = out[list_.clock_of(setting)];
+      if (known == settings_ || costs[setting] < costs[known]) known = setting;
+    }
   }
 
   const PassParts& parts_;
   std::size_t settings_;
   Picoseconds change_;
+  SettingList list_;
 };
 
 // A step for the time of a change of clock, behind the kernels of a part.
@@ -257,6 +277,14 @@ class MixedBlock {
     steps_[i].device = own.device;
     steps_[i].energy_j = own.energy_j;
     changes_[i] = change;
+  }
+
+  // Gives a collective the multiprocessors that `own` has, and the time and the bytes that follow.
+  void set_collective(std::size_t i, const BodyStep& own) {
+    steps_[i].device = own.device;
+    steps_[i].energy_j = own.energy_j;
+    steps_[i].held_share = own.held_share;
+    steps_[i].memory_bytes = own.memory_bytes;
   }
 
   // Lets the collectives before the kernels from `first` on start with kernel `launch` of these. `own`: the block's
@@ -310,9 +338,9 @@ PartLaunches launches_of(const PassParts& parts, const PartSettings& plan) {
   return out;
 }
 
-std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds change) {
+std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds change, SettingList list) {
   if (parts.figures.empty()) return {};
-  const PartPlans plans(parts, change);
+  const PartPlans plans(parts, change, list);
   // The weight of the other figure settles ties alone.
   constexpr double kTie = 1e-9;
   std::vector<PartSettings> out = {plans.cheapest(1, kTie)};
@@ -322,38 +350,104 @@ std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds chan
   return out;
 }
 
+namespace {
+
+// Finds the part of each collective of a pass (PartSettings), block after block: when a kernel waits for it, or the
+// block ends.
+class PartsOfCollectives {
+ public:
+  explicit PartsOfCollectives(std::size_t blocks) : parts_(blocks) {}
+
+  void add(const BodyStep& step, std::size_t block, std::size_t i, std::size_t part) {
+    if (block != block_) end_block();
+    block_ = block;
+    if (!is_kernel(step)) {
+      open_.emplace_back(i, parts_[block].size());
+      parts_[block].push_back(0);
+      return;
+    }
+    const bool first = !any_kernel_ || part != last_part_;
+    for (const int before : step.after) {
+      std::erase_if(open_, [&](const std::pair<std::size_t, std::size_t>& open) {
+        if (open.first != static_cast<std::size_t>(before)) return false;
+        parts_[block][open.second] = first && part > 0 ? part - 1 : part;
+        return true;
+      });
+    }
+    any_kernel_ = true;
+    last_part_ = part;
+  }
+  std::vector<std::vector<std::size_t>> parts() && {
+    end_block();
+    return std::move(parts_);
+  }
+
+ private:
+  void end_block() {
+    for (const auto& [step, collective] : open_) parts_[block_][collective] = last_part_;
+    open_.clear();
+  }
+
+  std::vector<std::vector<std::size_t>> parts_;            // by block and collective
+  std::vector<std::pair<std::size_t, std::size_t>> open_;  // step and number of those that no kernel has waited for yet
+  std::size_t block_ = 0;
+  std::size_t last_part_ = 0;
+  bool any_kernel_ = false;
+};
+
+}  // namespace
+
 std::vector<MixedPass::BlockPlan> MixedPass::by_block(const PartSettings& plan, const PartLaunches& launches) const {
   std::vector<BlockPlan> out(settings_.front().size());
   KernelPlan* last = nullptr;
   std::size_t last_part = plan.size();
-  for (std::size_t block = 0; block < out.size(); ++block) out[block].reserve(settings_.front()[block]->steps.size());
-  each_step(settings_.front(), cut_, [&](const BodyStep& step, std::size_t block, std::size_t, std::size_t part) {
+  for (std::size_t block = 0; block < out.size(); ++block) {
+    out[block].kernels.reserve(settings_.front()[block]->steps.size());
+  }
+  const SettingList& list = surroundings_.list;
+  PartsOfCollectives collectives(out.size());
+  each_step(settings_.front(), cut_, [&](const BodyStep& step, std::size_t block, std::size_t i, std::size_t part) {
+    if (list.clocks > 0) collectives.add(step, block, i, part);
     if (!is_kernel(step)) return;
     const bool begins = part != last_part;
-    if (begins && last != nullptr && surroundings_.change > 0) last->change_behind = plan[part] != plan[last_part];
-    last = &out[block].emplace_back();
+    if (begins && last != nullptr && surroundings_.change > 0) {
+      last->change_behind = list.clock_of(plan[part]) != list.clock_of(plan[last_part]);
+    }
+    last = &out[block].kernels.emplace_back();
     last->setting = plan[part];
     if (begins && !launches.empty()) last->launch = launches[part];
     last_part = part;
   });
+  if (list.clocks == 0) return out;
+  const std::vector<std::vector<std::size_t>> parts = std::move(collectives).parts();
+  for (std::size_t block = 0; block < out.size(); ++block) {
+    for (const std::size_t part : parts[block]) out[block].collectives.push_back(list.highest_of(plan[part]));
+  }
   return out;
 }
 
-Body MixedPass::mixed(std::size_t block, const BlockPlan& kernels) const {
+Body MixedPass::mixed(std::size_t block, const BlockPlan& plan) const {
   MixedBlock out(settings_.front()[block]->steps);
-  auto plan = kernels.begin();
+  const auto own_steps = [&](std::size_t setting) -> const std::vector<BodyStep>& {
+    return settings_[setting][block]->steps;
+  };
+  auto kernel = plan.kernels.begin();
+  auto collective = plan.collectives.begin();
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!out.is_kernel_at(i)) continue;
-    const std::vector<BodyStep>& own = settings_[plan->setting][block]->steps;
-    out.set_kernel(i, own[i], plan->change_behind ? surroundings_.change : 0);
-    ++plan;
+    if (out.is_kernel_at(i)) {
+      out.set_kernel(i, own_steps(kernel->setting)[i], kernel->change_behind ? surroundings_.change : 0);
+      ++kernel;
+    } else if (collective != plan.collectives.end()) {
+      out.set_collective(i, own_steps(*collective++)[i]);
+    }
   }
-  plan = kernels.begin();
+  kernel = plan.kernels.begin();
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!out.is_kernel_at(i)) continue;
-    const std::vector<BodyStep>& own = settings_[plan->setting][block]->steps;
-    if (plan->launch > 0) out.launch(own, i, plan->launch, surroundings_.memory_bytes_per_s);
-    ++plan;
+    if (kernel->launch > 0) {
+      out.launch(own_steps(kernel->setting), i, kernel->launch, surroundings_.memory_bytes_per_s);
+    }
+    ++kernel;
   }
   return out.body();
 }

@@ -39,7 +39,18 @@ struct PassParts {
 // second that kernels and collectives of both halves of a microbatch move through the memory at most.
 PassParts parts_of(std::span<const PassSteps> settings, PartCut cut, std::optional<double> launches_at = {});
 
-// A setting for each part.
+// Settings of a pass: clocks, for each number of multiprocessors of collectives in turn. Between settings that differ
+// in multiprocessors alone, no clock changes.
+struct SettingList {
+  std::size_t clocks = 0;  // of each number of multiprocessors; 0: all settings are clocks
+
+  std::size_t clock_of(std::size_t setting) const { return clocks == 0 ? setting : setting % clocks; }
+  // The setting of the highest clock with the same multiprocessors.
+  std::size_t highest_of(std::size_t setting) const { return clocks == 0 ? 0 : setting - setting % clocks; }
+};
+
+// A setting for each part. A collective has the multiprocessors of the part that lasts until its end: the last one
+// before the kernel that waits for it first or, if that is not the first of its part, this part.
 using PartSettings = std::vector<std::size_t>;
 // A kernel for each part, with which the collectives beside it start, as PassParts::Figures says; none: 0 for each.
 using PartLaunches = std::vector<std::size_t>;
@@ -53,10 +64,10 @@ PartLaunches launches_of(const PassParts& parts, const PartSettings& plan);
 // For a price of time, the cheapest plan is a shortest path over parts and settings; prices between known corners find
 // all others (Eisner and Severance, Mathematical techniques for efficient record segmentation, Journal of the ACM 23,
 // 1976).
-std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds change);
+std::vector<PartSettings> hull_of_parts(const PassParts& parts, Picoseconds change, SettingList list = {});
 
 // Folds a pass whose parts run at settings of their own. Changes of clock are steps on the stream of kernels, behind
-// the part before; collectives are those of the first setting.
+// the part before; collectives are those of the highest clock.
 class MixedPass {
  public:
   // Constants of a pass besides its settings.
@@ -64,6 +75,7 @@ class MixedPass {
     Picoseconds change = 0;         // time of a change of clock
     Picoseconds pass_host = 0;      // the host's work at the start of the pass
     double memory_bytes_per_s = 0;  // as parts_of() says; for launches alone
+    SettingList list = {};
   };
   // The settings must outlive this object.
   MixedPass(std::span<const PassSteps> settings, PartCut cut, const Surroundings& surroundings)
@@ -80,9 +92,14 @@ class MixedPass {
 
     friend auto operator<=>(const KernelPlan&, const KernelPlan&) = default;
   };
-  using BlockPlan = std::vector<KernelPlan>;  // by kernel of a block
+  struct BlockPlan {
+    std::vector<KernelPlan> kernels;       // by kernel of a block
+    std::vector<std::size_t> collectives;  // by collective: the setting that it is taken from
+
+    friend auto operator<=>(const BlockPlan&, const BlockPlan&) = default;
+  };
   std::vector<BlockPlan> by_block(const PartSettings& plan, const PartLaunches& launches) const;
-  Body mixed(std::size_t block, const BlockPlan& kernels) const;
+  Body mixed(std::size_t block, const BlockPlan& plan) const;
 
   std::span<const PassSteps> settings_;
   PartCut cut_;

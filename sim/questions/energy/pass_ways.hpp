@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,14 +43,25 @@ class PassWays {
   // of such plans; with launches, all of these also with the launches that end each part soonest. Energies are those of
   // `ranks` ranks.
   std::vector<ClockChoice> choices(const PassPlace& of, const Inside& inside, double ranks);
+  // Returns the plans of the hull whose parts have the multiprocessors for collectives of this way or of `others`,
+  // which differ from this way in them alone. Nothing if steps of the pass differ in more than their times.
+  std::optional<std::vector<ClockChoice>> choices_with(std::span<PassWays* const> others, const PassPlace& of,
+                                                       const Inside& inside, double ranks);
 
  private:
   struct Plan {
     PartSettings settings;
     PartLaunches launches;  // empty: collectives start as soon as they can
   };
-  static void add_hull(const PassParts& parts, const Inside& inside, bool late, std::vector<Plan>& out);
+  static void add_hull(const PassParts& parts, const Inside& inside, bool late, SettingList list,
+                       std::vector<Plan>& out);
   std::shared_ptr<PassWay> way_of(const Plan& plan, std::vector<PassWay::Run> clocks) const;
+  std::vector<Plan> plans_of(std::span<const PassSteps> settings, const PassPlace& of, const Inside& inside,
+                             SettingList list) const;
+  MixedPass mixed(std::span<const PassSteps> settings, const PassPlace& of, const Inside& inside,
+                  SettingList list) const;
+  std::optional<PassSteps> steps_in_order(PassWays& other, const PassPlace& of, std::size_t setting);
+  const Body* block_in_order(PassWays& other, const PassPlace& of, int index, std::size_t setting);
   double memory_bytes_per_s(const PassPlace& of) const;
 
   PassSteps steps_of(const PassPlace& of, std::size_t setting, PartCut cut);
@@ -68,6 +80,8 @@ class PassWays {
   using BodyKey = std::pair<const Body*, std::size_t>;
   std::map<BodyKey, Body> ordered_;
   std::map<BodyKey, Body> no_faster_;  // bodies at lower settings, as no_faster() has them
+  // Bodies of other ways in the order of this way's; nothing: their steps differ in more than times.
+  std::map<std::pair<const Body*, const Body*>, std::optional<Body>> of_others_;
 };
 
 }  // namespace mirfak

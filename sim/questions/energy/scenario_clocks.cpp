@@ -13,7 +13,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace mirfak {
@@ -119,7 +122,16 @@ class ClockedJob {
   void find_passes();
   void price_clocks();
   void add_ways();
-  void note_ways(std::size_t cut, std::size_t by_host);
+  // Kinds of pass that replicas' collectives cut; ways in which the host would decide; ways that differ in steps.
+  struct LeftOut {
+    std::size_t cut = 0;
+    std::size_t by_host = 0;
+    std::size_t unlike = 0;
+  };
+  PassWays ways_of(const ClockUnits::Way& way) const;
+  void add_ways_of(std::vector<PassWays>& ways, const PassWays* own, const PassPlace& place, std::size_t kind,
+                   std::vector<ClockChoice>& out, LeftOut& left_out) const;
+  void note_ways(const LeftOut& left_out);
   std::vector<std::optional<PassPlace>> places_of_kinds(const PassWays& passes) const;
 
   const Job& job_;
@@ -192,40 +204,45 @@ std::vector<std::optional<PassPlace>> ClockedJob::places_of_kinds(const PassWays
   return out;
 }
 
+PassWays ClockedJob::ways_of(const ClockUnits::Way& way) const {
+  Job job = job_;
+  job.strategy.nanobatches = way.nanobatches;
+  job.strategy.communication_sms = way.communication_sms;
+  return {std::move(job), clocks_};
+}
+
 // Adds the choices of parts of passes and of other ways to run a pass.
 void ClockedJob::add_ways() {
   if (units_.passes_alone()) return;
-  const auto ways_of = [&](const ClockUnits::Way& way) {
-    Job job = job_;
-    job.strategy.nanobatches = way.nanobatches;
-    job.strategy.communication_sms = way.communication_sms;
-    return PassWays(std::move(job), clocks_);
-  };
-  PassWays own = ways_of({job_.strategy.nanobatches, job_.strategy.communication_sms});
+  std::vector<ClockUnits::Way> all_ways = {{job_.strategy.nanobatches, job_.strategy.communication_sms}};
+  all_ways.insert(all_ways.end(), units_.ways.begin(), units_.ways.end());
+  std::map<int, std::vector<PassWays>> by_parts;  // by parts of a microbatch
+  for (const ClockUnits::Way& way : all_ways) by_parts[way.nanobatches].push_back(ways_of(way));
+  const PassWays& own = by_parts.at(job_.strategy.nanobatches).front();
   const std::vector<std::optional<PassPlace>> places = places_of_kinds(own);
-  std::vector<std::vector<ClockChoice>> all = out_.settings;
-  const PassWays::Inside inside{units_.change, units_.cut, units_.launches};
-  const auto add = [&](PassWays& passes, std::size_t kind, bool is_own) {
-    const double ranks = out_.multiplicity(first_of_kind_[kind]);
-    for (ClockChoice& choice : passes.choices(*places[kind], inside, ranks)) {
-      // The job's own way at one clock is a choice already.
-      const bool is_known = is_own && choice.way->clocks.size() < 2 && choice.way->launches.empty();
-      if (!is_known) all[kind].push_back(std::move(choice));
-    }
+  struct Found {
+    std::vector<PassWays>* ways = nullptr;
+    std::vector<std::vector<ClockChoice>> choices;  // by kind
+    LeftOut left_out;
   };
-  for (std::size_t kind = 0; kind < places.size(); ++kind) {
-    if (places[kind]) add(own, kind, true);
-  }
-  std::size_t by_host = 0;
-  for (const ClockUnits::Way& way : units_.ways) {
-    PassWays passes = ways_of(way);
+  std::vector<Found> found;
+  for (auto& [parts, ways] : by_parts)
+    found.push_back({&ways, std::vector<std::vector<ClockChoice>>(places.size()), {}});
+  parallel_for(found.size(), [&](std::size_t i) {
     for (std::size_t kind = 0; kind < places.size(); ++kind) {
-      if (!places[kind]) continue;
-      if (passes.host_decides(*places[kind])) {
-        ++by_host;
-      } else {
-        add(passes, kind, false);
-      }
+      if (places[kind])
+        add_ways_of(*found[i].ways, &own, *places[kind], kind, found[i].choices[kind], found[i].left_out);
+    }
+  });
+  std::vector<std::vector<ClockChoice>> all = out_.settings;
+  LeftOut left_out;
+  left_out.cut =
+      static_cast<std::size_t>(std::count_if(places.begin(), places.end(), [](const auto& place) { return !place; }));
+  for (Found& each : found) {
+    left_out.by_host += each.left_out.by_host;
+    left_out.unlike += each.left_out.unlike;
+    for (std::size_t kind = 0; kind < all.size(); ++kind) {
+      std::move(each.choices[kind].begin(), each.choices[kind].end(), std::back_inserter(all[kind]));
     }
   }
   for (std::size_t kind = 0; kind < all.size(); ++kind) {
@@ -234,22 +251,56 @@ void ClockedJob::add_ways() {
     out_.choices[kind].dominated = of_clocks.dominated;
     out_.choices[kind].above_hull = of_clocks.above_hull;
   }
-  note_ways(
-      static_cast<std::size_t>(std::count_if(places.begin(), places.end(), [](const auto& place) { return !place; })),
-      by_host);
+  note_ways(left_out);
+}
+
+// Adds the choices of ways that differ in the multiprocessors of collectives. `own`: the job's own way.
+void ClockedJob::add_ways_of(std::vector<PassWays>& ways, const PassWays* own, const PassPlace& place, std::size_t kind,
+                             std::vector<ClockChoice>& out, LeftOut& left_out) const {
+  const PassWays::Inside inside{units_.change, units_.cut, units_.launches};
+  const double ranks = out_.multiplicity(first_of_kind_[kind]);
+  std::vector<PassWays*> possible;
+  for (PassWays& way : ways) {
+    const bool is_own = &way == own;
+    if (!is_own && way.host_decides(place)) {
+      ++left_out.by_host;
+      continue;
+    }
+    possible.push_back(&way);
+    for (ClockChoice& choice : way.choices(place, inside, ranks)) {
+      // The job's own way at one clock is a choice already.
+      const bool is_known = is_own && choice.way->clocks.size() < 2 && choice.way->launches.empty();
+      if (!is_known) out.push_back(std::move(choice));
+    }
+  }
+  if (!units_.channels_of_parts || possible.size() < 2) return;
+  const std::span others(possible);
+  std::optional<std::vector<ClockChoice>> mixed =
+      possible.front()->choices_with(others.subspan(1), place, inside, ranks);
+  if (!mixed) {
+    ++left_out.unlike;
+    return;
+  }
+  std::move(mixed->begin(), mixed->end(), std::back_inserter(out));
 }
 
 // Notes how many kinds of pass have no parts, and how many ways the host would decide.
-void ClockedJob::note_ways(std::size_t cut, std::size_t by_host) {
-  if (cut > 0) {
+void ClockedJob::note_ways(const LeftOut& left_out) {
+  if (left_out.cut > 0) {
     out_.left_out.push_back(
         fmt::format("{} of {} kinds of pass are cut by collectives of replicas, or wait for them: "
                     "each has one clock, and runs as the job says",
-                    cut, first_of_kind_.size()));
+                    left_out.cut, first_of_kind_.size()));
   }
-  if (by_host > 0) {
+  if (left_out.by_host > 0) {
     out_.left_out.push_back(
-        fmt::format("{} ways to run a kind of pass left out: the host would decide their time", by_host));
+        fmt::format("{} ways to run a kind of pass left out: the host would decide their time", left_out.by_host));
+  }
+  if (left_out.unlike > 0) {
+    out_.left_out.push_back(
+        fmt::format("{} ways to run a kind of pass have one number of multiprocessors for all collectives of a pass: "
+                    "with others, steps of the pass differ",
+                    left_out.unlike));
   }
 }
 

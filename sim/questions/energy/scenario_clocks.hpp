@@ -35,6 +35,8 @@ struct ClockUnits {
     int communication_sms = 0;
   };
   std::vector<Way> ways = {};
+  // Parts of a pass may have multiprocessors for their collectives of their own, of those in `ways`; with `change`.
+  bool channels_of_parts = false;
 
   bool passes_alone() const { return !change && !launches && ways.empty(); }
 };

@@ -267,8 +267,8 @@ def frontier(
     cluster.perturbations make of the iteration. unit: what has a clock of its own, a "pass", its "part" between two
     collectives, or in this part a "kernel-class"; switch_time: seconds of a change of clock inside a pass, default 0.01.
     joint: also chooses for each pass whether its microbatch runs as two parts, the kernels that their collectives start
-    with, and the multiprocessors of collectives, of which communication_sms names the candidates beside what the library
-    chooses; default 2, 4, 8 and 16. nodes: as of simulate(), for a capture of a pipeline.
+    with, and the multiprocessors of the collectives of each part, of which communication_sms names the candidates
+    beside what the library chooses; default 2, 4, 8 and 16. nodes: as of simulate(), for a capture of a pipeline.
     """
     factors = [float(factor) for factor in stragglers]
     for factor in factors:
