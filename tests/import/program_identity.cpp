@@ -108,7 +108,7 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"python -m vllm.entrypoints.openai.api_server --model x", "vLLM"},
         Launch{"python -m sglang.launch_server --model-path x --tp 8", "SGLang"},
         Launch{"lm_eval --model hf --tasks mmlu", "lm-evaluation-harness"},
-        Launch{"megatron sft --model Qwen/Qwen3-8B", "ms-swift on Megatron"},
+        Launch{"megatron rlhf --rlhf_type dpo --model Qwen/Qwen3-8B", "ms-swift's tuning by preferences or rewards"},
         Launch{"python3 train.py --actor-num-nodes 1 --rollout-num-gpus 8", "slime"},
         Launch{"torchrun --nproc-per-node=8 src/scripts/train/OLMo3/OLMo3-7B.py train x", "OLMo-core"},
         Launch{"xtuner train internlm2_chat_7b_qlora", "xtuner"},

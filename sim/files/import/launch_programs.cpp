@@ -152,7 +152,8 @@ constexpr std::array kPrograms = {
     ProgramReader{"megatron", read_megatron},    ProgramReader{"trainer", read_of_config},
     ProgramReader{"config", read_of_config},     ProgramReader{"llama-factory", read_of_settings},
     ProgramReader{"axolotl", read_of_settings},  ProgramReader{"gpt-neox", read_of_settings},
-    ProgramReader{"ms-swift", read_of_settings}, ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"ms-swift", read_of_settings}, ProgramReader{"megatron-swift", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {
