@@ -132,7 +132,6 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
   for (const File& file :
        {File{"data:\n  train_files: x\nactor_rollout_ref:\n  model: {path: x}\n", "verl", 3},
         File{"model: {name: mpt_causal_lm}\nmax_seq_len: 2048\nglobal_train_batch_size: 256\n", "llm-foundry", 3},
-        File{"tokenizer: {_component_: t}\nmodel: {_component_: m}\ncheckpointer: {_component_: c}\n", "torchtune", 3},
         File{"general: {run: r}\nmodel: {ddp_bucket_cap_mb: 25}\nparallelism: {dp: 8}\ntokens: {sequence_length: 64}\n"
              "data_stages: []\n",
              "nanotron", 5},
