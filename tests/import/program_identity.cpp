@@ -135,7 +135,6 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
         File{"general: {run: r}\nmodel: {ddp_bucket_cap_mb: 25}\nparallelism: {dp: 8}\ntokens: {sequence_length: 64}\n"
              "data_stages: []\n",
              "nanotron", 5},
-        File{"run_name: r\nici_fsdp_parallelism: 8\n", "MaxText", 2},
         File{"model: x\nper_device_train_batch_size: 1\ntensor_parallel_degree: 8\n", "PaddleNLP", 3},
         File{"policy: {model_name: x}\ngrpo: {num_prompts_per_step: 8}\n", "NeMo-RL", 2},
         File{"model: x\ngpu_memory_utilization: 0.9\nmax_model_len: 4096\n", "vLLM", 2}}) {

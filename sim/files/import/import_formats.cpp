@@ -17,7 +17,7 @@ std::span<const ImportFormat> import_formats() {
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
                                      kConfigCommand,   kLlamaFactory,       kAxolotl,           kSwift,
-                                     kMegatronSwift,   kTorchtune,          kGptNeox,
+                                     kMegatronSwift,   kTorchtune,          kMaxText,           kGptNeox,
                                      kModelAlone,      kTrainingLog};
   return formats;
 }
