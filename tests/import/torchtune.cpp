@@ -100,6 +100,15 @@ TEST_CASE("torchtune's full recipe shards everything in bf16") {
   CHECK(use.optimizer == doctest::Approx(4 * eighth).epsilon(0.01));
 }
 
+// 6.74e9 parameters over 8 GPUs: 8 bytes of each are 6.74 GB, and copies of gradients in fp32 for the step would
+// be 3.37 GB more. One layer is gathered with its gradient, and embedding and head (0.26e9 parameters) are.
+TEST_CASE("the step of torchtune's optimizer copies no gradients to fp32") {
+  const ImportedJob job = run("full_finetune_distributed",
+                              "model=torchtune.models.llama2.llama2_7b tokenizer.max_seq_len=128 batch_size=1");
+  const MemoryUse peak = simulate(parse_scenario(job.scenario, import_sources()).job).result.stages.front().memory.peak;
+  CHECK(peak.total() - peak.platform < 6.74e9 + 3e9);
+}
+
 TEST_CASE("words behind the file change torchtune's configuration: keys, components, removed keys") {
   const ImportedJob job = run("full_finetune_distributed",
                               "batch_size=1 tokenizer.max_seq_len=8192 optimizer=bitsandbytes.optim.AdamW8bit ~compile "
