@@ -108,7 +108,7 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"python -m vllm.entrypoints.openai.api_server --model x", "vLLM"},
         Launch{"python -m sglang.launch_server --model-path x --tp 8", "SGLang"},
         Launch{"lm_eval --model hf --tasks mmlu", "lm-evaluation-harness"},
-        Launch{"megatron sft --model Qwen/Qwen3-8B", "ms-swift on Megatron"},
+        Launch{"megatron rlhf --rlhf_type dpo --model Qwen/Qwen3-8B", "ms-swift's tuning by preferences or rewards"},
         Launch{"python3 train.py --actor-num-nodes 1 --rollout-num-gpus 8", "slime"},
         Launch{"torchrun --nproc-per-node=8 src/scripts/train/OLMo3/OLMo3-7B.py train x", "OLMo-core"},
         Launch{"xtuner train internlm2_chat_7b_qlora", "xtuner"},
@@ -132,11 +132,9 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
   for (const File& file :
        {File{"data:\n  train_files: x\nactor_rollout_ref:\n  model: {path: x}\n", "verl", 3},
         File{"model: {name: mpt_causal_lm}\nmax_seq_len: 2048\nglobal_train_batch_size: 256\n", "llm-foundry", 3},
-        File{"tokenizer: {_component_: t}\nmodel: {_component_: m}\ncheckpointer: {_component_: c}\n", "torchtune", 3},
         File{"general: {run: r}\nmodel: {ddp_bucket_cap_mb: 25}\nparallelism: {dp: 8}\ntokens: {sequence_length: 64}\n"
              "data_stages: []\n",
              "nanotron", 5},
-        File{"run_name: r\nici_fsdp_parallelism: 8\n", "MaxText", 2},
         File{"model: x\nper_device_train_batch_size: 1\ntensor_parallel_degree: 8\n", "PaddleNLP", 3},
         File{"policy: {model_name: x}\ngrpo: {num_prompts_per_step: 8}\n", "NeMo-RL", 2},
         File{"model: x\ngpu_memory_utilization: 0.9\nmax_model_len: 4096\n", "vLLM", 2}}) {

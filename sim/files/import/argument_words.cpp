@@ -1,6 +1,10 @@
 #include "import/argument_words.hpp"
 
+#include "base/text.hpp"
+#include "base/yaml.hpp"
 #include "import/megatron_settings.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -138,6 +142,21 @@ std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string
     }
   }
   return out;
+}
+
+Value override_value(std::string_view text, const Location& where) {
+  Value nothing;
+  nothing.where = nothing.key_where = where;
+  if (text == "null" || text == "None") return nothing;
+  if (!text.starts_with('[') && !text.starts_with('{')) return scalar_value(text, where);
+  try {
+    Value out = parse_yaml(std::string(text), where.file);
+    out.where = out.key_where = where;
+    for (Value& item : out.items) item.where = item.key_where = where;
+    return out;
+  } catch (const Error&) {
+    fail_input(where, fmt::format("expected a list in brackets, found '{}'", excerpt(text)));
+  }
 }
 
 }  // namespace mirfak

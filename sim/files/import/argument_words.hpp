@@ -40,4 +40,9 @@ std::vector<Setting> settings_of_arguments(std::span<const ArgumentWord> words);
 // a comment, and a backslash at the end of a line means nothing. Error(input) for an open quote.
 std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string& name);
 
+// Returns the value of key=VALUE as OmegaConf takes it: a list or a mapping in brackets, nothing for null and None,
+// else a word. Error(input) at `where`
+// for brackets that do not close.
+Value override_value(std::string_view text, const Location& where);
+
 }  // namespace mirfak

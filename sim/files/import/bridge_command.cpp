@@ -16,19 +16,6 @@ namespace mirfak {
 
 namespace {
 
-// Returns a value as Hydra takes it: a list in brackets, else a word.
-Value override_value(std::string_view text, const Location& where) {
-  if (!text.starts_with('[') && !text.starts_with('{')) return scalar_value(text, where);
-  try {
-    Value out = parse_yaml(std::string(text), where.file);
-    out.where = out.key_where = where;
-    for (Value& item : out.items) item.where = item.key_where = where;
-    return out;
-  } catch (const Error&) {
-    fail_input(where, fmt::format("expected a list in brackets, found '{}'", excerpt(text)));
-  }
-}
-
 Setting setting_of(std::string name, Value value, const ArgumentWord& word) {
   return {std::move(name), std::move(value), word.where, word.text, word.missing};
 }
@@ -70,14 +57,6 @@ std::vector<Setting> bridge_settings(const std::vector<ArgumentWord>& words, con
     } else {
       out.push_back(setting_of(std::move(name), scalar_value("true", words[i].where), words[i]));
     }
-  }
-  return out;
-}
-
-const Setting* last_of(const std::vector<Setting>& settings, std::string_view name) {
-  const Setting* out = nullptr;
-  for (const Setting& setting : settings) {
-    if (setting.name == name) out = &setting;
   }
   return out;
 }

@@ -77,20 +77,6 @@ class TrainerReader {
     return option.setting == nullptr && since_ != nullptr ? text_under(*since_, option.name) : "";
   }
 
-  // Returns the framework with these habits of a group, which replace those of its file.
-  static Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value) {
-    if (framework.kind != Value::Kind::mapping) {
-      Value named;
-      set_field(named, "like", std::move(framework));
-      framework = std::move(named);
-    }
-    const Value* said = framework.find(group);
-    Value habits = said == nullptr ? Value{} : *said;
-    set_field(habits, habit, value);
-    set_field(framework, group, std::move(habits));
-    return framework;
-  }
-
   // Returns the framework with Liger's kernels, where the settings ask for them.
   Value with_liger(Value framework) {
     const Option liger = options_.option("use_liger_kernel");
@@ -99,17 +85,7 @@ class TrainerReader {
       return framework;
     }
     options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
-    return with_habits(std::move(framework), "liger");
-  }
-
-  // Returns the framework with all habits of a section of the facts.
-  Value with_habits(Value framework, std::string_view section) {
-    for (const Value::Field& group : facts_.section(section).fields) {
-      for (const Value::Field& habit : group.value.fields) {
-        framework = with_habit(std::move(framework), group.key, habit.key, habit.value);
-      }
-    }
-    return framework;
+    return with_habits(std::move(framework), facts_.section("liger"));
   }
 
   // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
@@ -118,7 +94,7 @@ class TrainerReader {
     const std::vector<std::string>& known = options_.entry(loss.name).takes;
     if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
     options_.use(loss, "head and loss in tiles, as TRL v1.16 computes them");
-    return with_habits(std::move(framework), "tiled_loss");
+    return with_habits(std::move(framework), facts_.section("tiled_loss"));
   }
 
   void read_model() {

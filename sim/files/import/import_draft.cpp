@@ -59,6 +59,12 @@ Value scalar_value(std::string_view text, const Location& where) {
   return out;
 }
 
+const Setting* last_of(const std::vector<Setting>& settings, std::string_view name) {
+  const auto at =
+      std::find_if(settings.rbegin(), settings.rend(), [&](const Setting& setting) { return setting.name == name; });
+  return at == settings.rend() ? nullptr : &*at;
+}
+
 std::optional<std::int64_t> ImportedMachine::gpus() const {
   if (parts.empty()) return ImportedNodes::gpus();
   std::int64_t out = 0;
@@ -108,6 +114,7 @@ ImportLine& ImportDraft::line_of(const Setting& setting, Verdict verdict) {
 
 void ImportDraft::take(const Setting& setting, std::string_view key, Value value, const std::string& reason) {
   ImportLine& line = line_of(setting, Verdict::taken);
+  if (!setting.where.known()) return assume(key, std::move(value), setting.text);
   const std::string said = key_and_value(key, value);
   if (line.key.find(said) == std::string::npos) join(line.key, said, ", ");
   join(line.reason, reason, "; ");
@@ -175,7 +182,7 @@ std::string ImportDraft::name_like(const std::string& name) const {
 void ImportDraft::judge_unknown() {
   std::vector<ImportObstacle> misspelt;
   for (const Setting* setting : open()) {
-    if (setting->name.starts_with('$') || setting->name.starts_with('#')) continue;
+    if (!setting->where.known() || setting->name.starts_with('$') || setting->name.starts_with('#')) continue;
     if (setting->name.starts_with(kUnset)) {
       doubt(*setting, fmt::format("its value is not known: it depends on {}", fmt::join(setting->missing, ", ")));
       continue;
@@ -221,6 +228,7 @@ std::vector<ImportLine> ImportDraft::lines() const {
   std::vector<ImportLine> out;
   for (const Entry& entry : entries_) {
     const Setting& setting = entry.setting;
+    if (!setting.where.known()) continue;
     out.push_back(entry.line.value_or(ImportLine{setting.where, setting.text, Verdict::unknown, "", ""}));
   }
   out.insert(out.end(), assumed_.begin(), assumed_.end());

@@ -20,7 +20,7 @@ namespace mirfak {
 struct Setting {
   std::string name;  // the program's name: "--micro-batch-size", "parallelism.tensor_parallel_degree"
   Value value;       // null: an option without a value; a sequence: several words after the option
-  Location where;    // place of the option in the user's file
+  Location where;    // place of the option in the user's file; unknown for a value that the program has by itself
   std::string text;  // the file's text: "--micro-batch-size 2"
   // Names on which the value depends and that the file leaves open: variables of the environment, outputs of commands.
   std::vector<std::string> missing = {};
@@ -93,7 +93,8 @@ class ImportDraft {
   const Setting* latest(std::string_view name) { return latest_of({name}); }
 
   // Sets a key of the scenario ("strategy.tensor") to the value of a setting. The key gets the place of the setting, so
-  // that errors of reading the scenario point into the user's file. A key that was set before is replaced.
+  // that errors of reading the scenario point into the user's file. A key that was set before is replaced. A value that
+  // the program has by itself is assumed, for the reason in its text.
   void take(const Setting& setting, std::string_view key, Value value, const std::string& reason = {});
   void take(const Setting& setting, std::string_view key, std::string_view scalar, const std::string& reason = {});
   // Marks a setting as used for keys that other settings put.
@@ -132,7 +133,8 @@ class ImportDraft {
 
   // Returns the scenario so far; places in it are those of the settings.
   const Value& scenario() const { return root_; }
-  // Returns a line for each setting in order, then the assumptions. Settings that are still open are unknown.
+  // Returns a line for each setting that a file states, in order, then the assumptions. Settings that are still open
+  // are unknown.
   std::vector<ImportLine> lines() const;
 
  private:
@@ -155,6 +157,9 @@ class ImportDraft {
   std::map<std::string, std::string> origins_;
   Value root_;
 };
+
+// Returns the last setting of this name, nullptr if there is none.
+const Setting* last_of(const std::vector<Setting>& settings, std::string_view name);
 
 // Returns a value that is one word, as if it stood at `where`.
 Value scalar_value(std::string_view text, const Location& where);

@@ -17,7 +17,8 @@ std::span<const ImportFormat> import_formats() {
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
                                      kConfigCommand,   kLlamaFactory,       kAxolotl,           kSwift,
-                                     kGptNeox,         kModelAlone,         kTrainingLog};
+                                     kMegatronSwift,   kTorchtune,          kMaxText,           kGptNeox,
+                                     kModelAlone,      kTrainingLog};
   return formats;
 }
 

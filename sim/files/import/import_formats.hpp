@@ -61,7 +61,10 @@ extern const ImportFormat kConfigCommand;
 extern const ImportFormat kLlamaFactory;
 extern const ImportFormat kAxolotl;
 extern const ImportFormat kSwift;
+extern const ImportFormat kMegatronSwift;
 extern const ImportFormat kGptNeox;
+extern const ImportFormat kTorchtune;
+extern const ImportFormat kMaxText;
 extern const ImportFormat kModelAlone;   // recognised by is_model_file(): program_facts.hpp
 extern const ImportFormat kTrainingLog;  // recognised by the lines that logs.yaml describes: log_import.hpp
 

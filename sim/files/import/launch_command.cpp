@@ -175,4 +175,10 @@ std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words)
   return out;
 }
 
+LaunchCommand machine_of(std::span<const ArgumentWord> options, LaunchCommand command) {
+  read_machine(options, command);
+  complete_machine(command, options);
+  return command;
+}
+
 }  // namespace mirfak

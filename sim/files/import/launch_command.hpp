@@ -31,4 +31,7 @@ struct LaunchCommand {
 // or plain python, after srun, mpirun, env, nohup, uv run and the like. nullopt: words that start no Python program.
 std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words);
 
+// Returns the command with the nodes and GPUs that options of torchrun state, for a program that takes these itself.
+LaunchCommand machine_of(std::span<const ArgumentWord> options, LaunchCommand command);
+
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #include "import/launch_programs.hpp"
 
+#include "import/maxtext.hpp"
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/megatron_options.hpp"
@@ -7,6 +8,7 @@
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/torchtune.hpp"
 #include "import/tuning_tools.hpp"
 
 #include "base/text.hpp"
@@ -133,6 +135,15 @@ void read_of_config(ImportDraft& draft, const LaunchCommand& launch, std::span<c
   judge_megatron_environment(draft);
 }
 
+ImportDraft import_settings_of(const LaunchCommand& launch, std::vector<Setting> others,
+                               std::span<const ImportFile> files, const ImportContext& context) {
+  const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(launch);
+  const std::string reader = known ? known->reader : "";
+  if (reader == "torchtune") return import_torchtune_command(launch, std::move(others), files, context);
+  if (reader == "maxtext") return import_maxtext_command(launch, std::move(others), files, context);
+  return import_tuning_command(launch, std::move(others), files, context);
+}
+
 // Reads a file of settings that the command names, by the reader of such files.
 void read_of_settings(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> files,
                       const ImportContext& context) {
@@ -142,17 +153,19 @@ void read_of_settings(ImportDraft& draft, const LaunchCommand& launch, std::span
   }
   ImportContext inside = context;
   if (!inside.gpus) inside.gpus = draft.machine.gpus();
-  ImportDraft fresh = import_tuning_command(launch, std::move(others), files, inside);
+  ImportDraft fresh = import_settings_of(launch, std::move(others), files, inside);
   if (fresh.machine.gpus()) draft.machine = fresh.machine;
   replace_draft(draft, std::move(fresh));
   judge_megatron_environment(draft);
 }
 
 constexpr std::array kPrograms = {
-    ProgramReader{"megatron", read_megatron},    ProgramReader{"trainer", read_of_config},
-    ProgramReader{"config", read_of_config},     ProgramReader{"llama-factory", read_of_settings},
-    ProgramReader{"axolotl", read_of_settings},  ProgramReader{"gpt-neox", read_of_settings},
-    ProgramReader{"ms-swift", read_of_settings}, ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"megatron", read_megatron},     ProgramReader{"trainer", read_of_config},
+    ProgramReader{"config", read_of_config},      ProgramReader{"llama-factory", read_of_settings},
+    ProgramReader{"axolotl", read_of_settings},   ProgramReader{"gpt-neox", read_of_settings},
+    ProgramReader{"ms-swift", read_of_settings},  ProgramReader{"megatron-swift", read_of_settings},
+    ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {

@@ -72,16 +72,7 @@ void read_adapters_of_bridge(ImportDraft& draft, const Value& targets) {
   draft.take(*rank, "training.lora.rank", rank->value);
   if (const Setting* dropout = draft.find("peft.dropout"))
     draft.take(*dropout, "training.lora.dropout", dropout->value);
-  const Setting* modules = draft.find("peft.target_modules");
-  if (modules == nullptr) return;
-  std::vector<std::string> layers;
-  for (const Value& item : modules->value.items) {
-    const Value* layer = targets.find(item.scalar);
-    if (layer == nullptr)
-      return draft.doubt(*modules, fmt::format("mirfak knows no linear layer {}", excerpt(item.scalar)));
-    layers.push_back(layer->scalar);
-  }
-  draft.take(*modules, "training.lora.targets", list_value(layers, modules->where));
+  if (const Setting* modules = draft.find("peft.target_modules")) take_adapter_targets(draft, *modules, targets);
 }
 
 struct PerformanceChoice {
@@ -171,7 +162,7 @@ ImportDraft import_megatron_bridge(std::vector<Setting> settings, const Location
   leave_python(draft);
   read_adapters_of_bridge(draft, facts.section("adapter_targets"));
   MegatronRun run{"pretrain_gpt.py", where};
-  run.model = std::string(model);
+  if (!model.empty()) run.model = scalar_value(model, {});
   run.model_reason = std::string(why);
   read_megatron_settings(draft, run, context);
   facts.judge_rest(draft);

@@ -1,5 +1,7 @@
 #include "import/megatron_dialect.hpp"
 
+#include "base/text.hpp"
+#include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
 
 #include <fmt/format.h>
@@ -63,11 +65,12 @@ bool builds_object(std::string_view name) {
          name.ends_with("_args_") || name.ends_with("_name_");
 }
 
+bool has_item(const Value& list, const std::string& word) {
+  return std::any_of(list.items.begin(), list.items.end(), [&](const Value& item) { return item.scalar == word; });
+}
+
 bool says_nothing_here(const Setting& setting, const Value& rules) {
-  const auto has = [](const Value* list, const std::string& word) {
-    return list != nullptr &&
-           std::any_of(list->items.begin(), list->items.end(), [&](const Value& item) { return item.scalar == word; });
-  };
+  const auto has = [](const Value* list, const std::string& word) { return list != nullptr && has_item(*list, word); };
   std::string word = setting.value.scalar;
   if (is_false(setting.value)) word = "false";
   return setting.value.kind == Value::Kind::scalar &&
@@ -155,6 +158,8 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
     }
     if (const Value* rule = part("options").find(setting.name)) {
       translate(setting, *rule);
+    } else if (has_item(part("same"), setting.name)) {
+      setting.name = megatron_option_name(setting.name);
     } else if (!facts.judges(setting.name) && !builds_object(setting.name)) {
       const auto section = std::find_if(sections.items.begin(), sections.items.end(),
                                         [&](const Value& one) { return begins_with(setting, one); });
@@ -164,6 +169,16 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
     translate_lists(setting);
   }
   return settings;
+}
+
+void take_adapter_targets(ImportDraft& draft, const Setting& setting, const Value& known) {
+  std::vector<std::string> layers;
+  for (const std::string& word : words_of(setting.value)) {
+    const Value* layer = known.find(word);
+    if (layer == nullptr) return draft.doubt(setting, fmt::format("mirfak knows no linear layer {}", excerpt(word)));
+    if (std::find(layers.begin(), layers.end(), layer->scalar) == layers.end()) layers.push_back(layer->scalar);
+  }
+  draft.take(setting, "training.lora.targets", list_value(layers, setting.where));
 }
 
 void leave_python(ImportDraft& draft) {

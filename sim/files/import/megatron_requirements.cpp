@@ -84,6 +84,9 @@ void check_positions(MegatronReading& reading) {
 }  // namespace
 
 void check_megatron_requirements(MegatronReading& reading) {
+  if (reading.run.requirements != nullptr) {
+    for (const Value& rule : reading.run.requirements->items) check(reading, rule);
+  }
   if (!reading.run.checked) return;
   for (const Value& rule : reading.facts.section("requirements").items) check(reading, rule);
   check_positions(reading);

@@ -4,6 +4,7 @@
 #include "import/megatron_settings.hpp"
 
 #include "base/text.hpp"
+#include "base/yaml.hpp"
 #include "import/megatron_reading.hpp"
 #include "import/number_words.hpp"
 #include "model/model_loader.hpp"
@@ -63,14 +64,27 @@ void require_known(MegatronReading& reading) {
                                         : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
 }
 
-// Reads a model that is known by name, whose sizes are not among the options.
+ModelSpec spec_of(const Value& model, const std::filesystem::path& folder, const Location& where) {
+  if (model.kind == Value::Kind::scalar) return load_model(model.scalar, folder, where);
+  return parse_model(Document::from_text(emit_yaml(model), where.file), folder);
+}
+
+// Reads what a capacity of experts leaves out and pads, which is no size of the model.
+void read_capacity(MegatronReading& reading) {
+  if (reading.experts == 0) return;
+  reading.options.read("moe-expert-capacity-factor");
+  reading.options.read("moe-pad-expert-input-to-capacity");
+}
+
+// Reads a model whose sizes are not among the options.
 void read_named_model(MegatronReading& reading, const ImportContext& context) {
-  const ModelSpec model = load_model(reading.run.model, context.sources.folders.models, reading.run.where);
-  reading.draft.assume("model", reading.run.model, reading.run.model_reason);
+  const ModelSpec model = spec_of(reading.run.model, context.sources.folders.models, reading.run.where);
+  if (!reading.run.model_reason.empty()) reading.draft.assume("model", reading.run.model, reading.run.model_reason);
   reading.layers = model.layers;
   reading.hidden = model.hidden;
   reading.heads = model.heads;
   reading.experts = model.mixture.experts;
+  read_capacity(reading);
   const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
   reading.sequence = length.value_or(model.max_sequence);
   if (!length) return;
@@ -111,8 +125,9 @@ void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const Im
   const Setting* deepspeed = reading.options.flag({"deepspeed"});
   reading.deepspeed = deepspeed != nullptr;
   read_megatron_parallelism(reading);
-  if (run.model.empty()) read_megatron_model(reading);
-  if (!run.model.empty()) read_named_model(reading, context);
+  const bool named = run.model.kind != Value::Kind::null;
+  if (named) read_named_model(reading, context);
+  if (!named) read_megatron_model(reading);
   read_megatron_pipeline(reading);
   read_megatron_strategy(reading);
   read_megatron_training(reading);

@@ -16,10 +16,14 @@ std::string megatron_option_name(std::string_view name);
 struct MegatronRun {
   std::string program;  // the started script: "pretrain_gpt.py"; "" if a file does not name it
   Location where;       // place of the program, or of the file
-  // A name of models/ for options that do not state the model, and the reason for it; "": the options state the model.
-  std::string model = {};
+  // The model as a scenario states it, for options that do not state it, and the reason for it; null: they do. With an
+  // empty reason, the draft has it already.
+  Value model = {};
   std::string model_reason = {};
   bool checked = false;  // the program checks its arguments as Megatron-LM's arguments.py does
+  // Rules (`requirements`) by which a program around Megatron Core checks them in place of that; nullptr: none.
+  const Value* requirements = nullptr;
+  Value fusion = {};  // kernels as the program around says them: habits of the framework; null: none
 };
 
 // Reads Megatron-LM's options, and Megatron-DeepSpeed's next to them, into `model`, `training` and `strategy` of the

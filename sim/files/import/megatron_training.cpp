@@ -256,6 +256,7 @@ void read_megatron_framework(MegatronReading& reading) {
   if (core && by_torch) put("norms", "separate");
   if (core && options.flag({"cross-entropy-loss-fusion"}) != nullptr) put("cross_entropy", "true");
   if (core && options.flag({"no-gradient-accumulation-fusion"}) != nullptr) put("gradient_accumulation", "false");
+  for (const Value::Field& habit : reading.run.fusion.fields) fusion.fields.push_back(habit);
   options.use_each({"transformer-impl", "spec", "attention-backend", "cross-entropy-loss-fusion",
                     "no-gradient-accumulation-fusion", "use-megatron-fsdp"},
                    "training.framework");

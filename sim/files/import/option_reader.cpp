@@ -243,4 +243,26 @@ void set_field(Value& mapping, std::string_view key, Value value) {
   }
 }
 
+Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value) {
+  if (framework.kind != Value::Kind::mapping) {
+    Value named;
+    set_field(named, "like", std::move(framework));
+    framework = std::move(named);
+  }
+  const Value* said = framework.find(group);
+  Value habits = said == nullptr ? Value{} : *said;
+  set_field(habits, habit, value);
+  set_field(framework, group, std::move(habits));
+  return framework;
+}
+
+Value with_habits(Value framework, const Value& groups) {
+  for (const Value::Field& group : groups.fields) {
+    for (const Value::Field& habit : group.value.fields) {
+      framework = with_habit(std::move(framework), group.key, habit.key, habit.value);
+    }
+  }
+  return framework;
+}
+
 }  // namespace mirfak

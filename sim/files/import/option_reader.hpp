@@ -92,5 +92,9 @@ class OptionReader : public OptionTable {
 Value words_at_commas(const Value& word);
 // Sets a field of a mapping; `mapping` may be null.
 void set_field(Value& mapping, std::string_view key, Value value);
+// Returns the framework, a name or a mapping of a framework file's keys, with this habit of a group in place of its
+// own.
+Value with_habit(Value framework, const std::string& group, const std::string& habit, const Value& value);
+Value with_habits(Value framework, const Value& groups);  // with all habits of a mapping of groups
 
 }  // namespace mirfak

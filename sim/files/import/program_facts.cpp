@@ -117,7 +117,7 @@ std::string text_under_longest(const Value& mapping, const std::function<bool(co
 }
 
 ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
-    : document_(launch_facts(sources.folders.hardware, name)) {
+    : hardware_(sources.folders.hardware), document_(launch_facts(hardware_, name)) {
   names_ = option_names(sources.folders.hardware, std::string(name));
   for (const Value& other : section("names_of").items) {
     for (std::string& option : option_names(sources.folders.hardware, other.scalar))
@@ -157,6 +157,14 @@ void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const
   }
   hold_back(draft, prefix, section("held_back"));
   judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
+  for (const Value& other : section("rules_of").items) {
+    const Value& rules = launch_facts(hardware_, other.scalar).root();
+    const auto part = [&](std::string_view key) {
+      const Value* found = rules.find(key);
+      return found == nullptr ? Value{} : *found;
+    };
+    judge_options(draft, prefix, part("without_effect"), part("not_predicted"));
+  }
 }
 
 void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,

@@ -5,6 +5,7 @@
 #include "scenario/scenario_sources.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class ProgramFacts {
   void judge_rest(ImportDraft& draft, std::string_view prefix = "") const;
 
  private:
+  std::filesystem::path hardware_;
   const Document& document_;
   std::vector<std::string> names_;  // names of options, from names/ and options/
 };

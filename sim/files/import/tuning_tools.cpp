@@ -8,6 +8,7 @@
 #include "import/gpt_neox.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
+#include "import/megatron_swift.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/option_words.hpp"
@@ -29,6 +30,7 @@ namespace {
 constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
+constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -94,6 +96,7 @@ ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContex
 std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
   const auto known = KnownPrograms(context.sources).of_launch(command);
   if (known && known->reader == kSwiftFacts) return kSwiftFacts;
+  if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
 }
@@ -128,7 +131,7 @@ static ImportDraft read_llama_factory_file(std::span<const ImportFile> files, co
 }
 
 bool is_swift_file(const ImportFile& file) {
-  if (!mentions(file, {"tuner_type", "train_type"})) return false;
+  if (!mentions(file, {"tuner_type", "train_type"}) || is_megatron_swift_file(file)) return false;
   const std::optional<Value> root = configuration_in(file);
   return root && has_key_of(*root, {"model"}) && has_key_of(*root, {"tuner_type", "train_type"});
 }
@@ -198,9 +201,11 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   for (const ImportFile& one : files) {
     if (file == nullptr || one.name != file->name) beside.push_back(one);
   }
-  ImportDraft draft = import_tool(std::move(settings), tool, beside, context);
+  const bool on_megatron = tool == kMegatronSwiftFacts;
+  ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
+                                  : import_tool(std::move(settings), tool, beside, context);
   if (!draft.machine.gpus()) draft.machine = command.machine;
-  if (tool == kSwiftFacts) read_swift_processes(draft, command);
+  if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
 }
 

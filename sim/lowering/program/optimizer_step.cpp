@@ -38,7 +38,8 @@ double saved_by(const std::string& type) {
 // Returns the bytes of a parameter that states of chosen types save. Without a copy in fp32 there is none to shorten.
 double saved_bytes(const Job& job) {
   const TrainingSpec& training = job.training;
-  const double main = full_precision(job) ? 0 : saved_by(training.main_parameters);
+  const bool copy = !full_precision(job) && has_master_copy(job.framework);
+  const double main = copy ? saved_by(training.main_parameters) : 0;
   return saved_by(training.first_moment) + saved_by(training.second_moment) + main;
 }
 
@@ -60,6 +61,8 @@ double matrix_share(const StageParameters& parameters) {
 }
 
 }  // namespace
+
+bool has_master_copy(const Framework& framework) { return framework.memory.optimizer_bytes > 2 * kMoment; }
 
 double optimizer_bytes(const Job& job, const StageParameters& parameters) {
   switch (job.training.optimizer) {

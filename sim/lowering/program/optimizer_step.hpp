@@ -10,6 +10,9 @@ namespace mirfak {
 // the job's precision, averaged over a stage's parameters: Muon keeps less for a layer's matrices than for the other
 // parameters. If FSDP's master copy is the parameter, it counts as parameter (memory.hpp), not here.
 double optimizer_bytes(const Job& job, const StageParameters& parameters);
+// True if the optimizer of a framework holds a copy of 16-bit parameters in fp32, beside Adam's two moments; else the
+// parameters themselves are stepped, by gradients as they are.
+bool has_master_copy(const Framework& framework);
 double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters);
 
 // Seconds that the host of a stage with these parameters works between the last gradient and the first kernel of the

@@ -107,7 +107,8 @@ double reduced_copies(const Job& job, const StageContents& stage) {
 }  // namespace
 
 double step_workspace(const Job& job, const StageContents& stage) {
-  const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter;
+  const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter &&
+                      has_master_copy(job.framework);
   const double reduced = reduced_copies(job, stage);
   if (!copied || job.training.optimizer == Optimizer::none) return reduced;
   return std::max(reduced,
