@@ -124,6 +124,9 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
       {{"strategy.zero=1", "strategy.zero_group=8"}, ""},
       {{"strategy.zero=1", "strategy.zero_group=16"}, ""},
       {{"cluster.nodes[0].gpus=7", "strategy.zero=1", "strategy.zero_group=5"}, "replicas 5 and 7 share"},
+      {{"cluster.nodes[0].gpus=4", "model=gpt3-1.3b", "training.framework=deepspeed", "strategy.zero=3",
+        "strategy.quantized_reductions=true"},
+       "the first node holds 4 data-parallel ranks of a stage, and others do not: rank 8"},
   };
   for (const auto& bad : all) {
     if (std::string(bad.expected).empty()) {
@@ -134,6 +137,42 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
     CHECK(error.kind() == ErrorKind::infeasible);
     INFO(error.what());
     CHECK(std::string(error.what()).find(bad.expected) != std::string::npos);
+    CHECK(error.where().known());
+  }
+}
+
+TEST_CASE("ZeRO++ needs a framework that has it, and ZeRO 3 over all replicas") {
+  const struct {
+    std::vector<std::string> overrides;
+    const char* expected;
+  } all[] = {
+      {{"strategy.zero=3"}, ""},
+      {{"strategy.zero=3", "strategy.zero_second_group=4", "strategy.quantized_gathers=true"}, ""},
+      {{"strategy.zero=3", "strategy.zero_second_group=3"}, "possible sizes: 1, 2, 4, 8"},
+      {{"strategy.zero=2", "strategy.zero_second_group=4"}, "ZeRO 2 has none"},
+      {{"strategy.zero=1", "strategy.quantized_gathers=true"}, "ZeRO 1 has none"},
+      {{"strategy.zero=3", "strategy.zero_group=4", "strategy.quantized_reductions=true"}, "in groups of 4 already"},
+      {{"strategy.zero=3", "strategy.quantized_gathers=true", "training.framework=pytorch-fsdp"},
+       "pytorch-fsdp does not have it"},
+      {{"strategy.zero=3", "strategy.quantized_reductions=true", "training.framework=deepspeed-2021"},
+       "deepspeed-2021 does not have it"},
+      {{"strategy.zero=3", "strategy.zero_second_group=4", "strategy.offload_parameters=true",
+        "strategy.offload_optimizer=1"},
+       "second copy of parameters on the host"},
+      {{"strategy.zero=3", "strategy.expert=4", "strategy.quantized_gathers=true", "model=mixtral-8x7b"},
+       "experts that are divided over replicas"},
+  };
+  for (const auto& job : all) {
+    std::vector<std::string> overrides = job.overrides;
+    overrides.insert(overrides.begin(), "training.framework=deepspeed");
+    if (std::string(job.expected).empty()) {
+      CHECK_NOTHROW(parse(kSmall, overrides));
+      continue;
+    }
+    const Error error = caught(kSmall, overrides);
+    CHECK(error.kind() == ErrorKind::infeasible);
+    INFO(error.what());
+    CHECK(std::string(error.what()).find(job.expected) != std::string::npos);
     CHECK(error.where().known());
   }
 }

@@ -112,6 +112,10 @@ struct ShardingHabits {
   int max_zero_with_pipeline = 3;
   int max_zero_with_overlap = 3;
   int groups_from_zero = 1;
+  bool second_copies = false;
+  double gather_scale_values = 0;
+  double quantizer_cast_bytes = 0;
+  bool quantized_reductions = false;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;

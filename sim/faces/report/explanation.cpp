@@ -375,6 +375,12 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held())) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
     }
+    if (job_of(plan).strategy.zero_second_group > 0) {
+      for (const ReplicaCollective& collective :
+           parameter_gather(job_of(plan), held, held.held(), GatheredFrom::second_copy)) {
+        add_replicas(collective, true);
+      }
+    }
   }
   if (held.tensor_partial_elements > 0) {
     add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),

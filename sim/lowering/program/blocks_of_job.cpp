@@ -380,6 +380,13 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   shard_group = one_shard_group ? data_group : group(job.shard_group(stage, first));
   expert_data_group = same_stage != nullptr ? same_stage->expert_data_group : group(job.expert_data_group(stage));
   across_group = same_stage != nullptr ? same_stage->across_group : group(job.across_group(stage));
+  if (job.strategy.zero_second_group > 0) {
+    second_group = group(job.neighbours(stage, first, job.strategy.zero_second_group));
+  }
+  if (job.strategy.quantized_reductions) {
+    node_group = group(job.neighbours(stage, first, job.places_in_node()));
+    between_nodes_group = group(job.spread(stage, job.places_in_node()));
+  }
 }
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {

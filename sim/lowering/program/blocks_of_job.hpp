@@ -112,6 +112,11 @@ struct StageCosts {
   CommunicationGroup shard_group;        // ranks of the data group that share one sharded copy of the state (ZeRO)
   CommunicationGroup expert_data_group;  // ranks of the data group that hold the same experts
   CommunicationGroup across_group;       // ranks of the data group that hold the same shard
+  // Groups of ZeRO++: ranks of the data group that share a second copy of the parameters, those in one node, and those
+  // in the same place of each node. Alone where the strategy has no such groups.
+  CommunicationGroup second_group;
+  CommunicationGroup node_group;
+  CommunicationGroup between_nodes_group;
 
   // Seconds that a piece of the host's work takes on this hardware if the framework's file gives `seconds` for it.
   double host_seconds(double seconds) const { return seconds * hardware->hardware.spec.time_factors().host; }
