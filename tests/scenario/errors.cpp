@@ -177,6 +177,34 @@ TEST_CASE("ZeRO++ needs a framework that has it, and ZeRO 3 over all replicas") 
   }
 }
 
+TEST_CASE("gradients are projected where a framework does that, of whole matrices") {
+  const struct {
+    std::vector<std::string> overrides;
+    const char* expected;
+  } all[] = {
+      {{"strategy.zero=0"}, ""},
+      {{"training.framework=megatron-core"}, "megatron-core keeps optimizer states for whole gradients"},
+      {{"training.optimizer=sgd"}, "adam, adam-8bit or adafactor"},
+      {{"training.first_moment=bf16"}, "have the type of the gradients"},
+      {{"training.lora={rank: 8}"}, "adapters are of low rank themselves"},
+      {{"strategy.tensor=2"}, "whole matrices are decomposed"},
+      {{"training.low_rank_gradients.rank=100000"}, "more than the hidden size"},
+  };
+  for (const auto& job : all) {
+    std::vector<std::string> overrides = {"training.framework=huggingface", "training.low_rank_gradients={rank: 64}"};
+    overrides.insert(overrides.end(), job.overrides.begin(), job.overrides.end());
+    if (std::string(job.expected).empty()) {
+      CHECK_NOTHROW(parse(kSmall, overrides));
+      continue;
+    }
+    const Error error = caught(kSmall, overrides);
+    CHECK(error.kind() == ErrorKind::infeasible);
+    INFO(error.what());
+    const std::string told = std::string(error.what()) + error.hint();
+    CHECK(told.find(job.expected) != std::string::npos);
+  }
+}
+
 TEST_CASE("microbatches of replicas are a list that makes up the batch") {
   const std::string start =
       "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"

@@ -93,6 +93,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
      "training: {global_batch: 16, framework: deepspeed}\n"
      "strategy: {data: 16, zero: 3}\n"},
+    {"gradients that may be projected",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
+     "training: {global_batch: 8, framework: huggingface}\n"
+     "strategy: {data: 8}\n"},
     {"a loss that may run in chunks",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"

@@ -222,6 +222,7 @@ struct MemoryHabits {
   double loss_gradient_copy_bytes = 0;
   bool loss_overwrites_logits = true;
   double chunk_sum_bytes = 0;
+  bool low_rank_gradients = false;
   double platform_bytes = 0;
   double workspace_bytes = 0;
   bool caching_allocator = false;

@@ -521,6 +521,9 @@ FrameworkOptionGroup memory() {
            "... of which the framework's own allocator holds so many, workspaces of libraries: they count where peaks "
            "of that allocator are compared",
            at<group, &Habits::workspace_bytes>, 0, kMaxPlatform},
+          truth("low_rank_gradients",
+                "optimizers may keep states for projections of gradients (`training.low_rank_gradients`)",
+                at<group, &Habits::low_rank_gradients>),
           truth("caching_allocator",
                 "PyTorch's caching allocator gives out memory, with its default settings: what it reserves is "
                 "predicted by replaying what it is asked for",

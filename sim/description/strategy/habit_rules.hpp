@@ -13,5 +13,6 @@ std::optional<Violation> ranks_are_ordered(const RuleInput& in);
 std::optional<Violation> offloaded_parameters(const RuleInput& in);
 std::optional<Violation> loss_in_chunks(const RuleInput& in);
 std::optional<Violation> adapters_decompose(const RuleInput& in);
+std::optional<Violation> gradients_are_projected(const RuleInput& in);
 
 }  // namespace mirfak

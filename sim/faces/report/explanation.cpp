@@ -441,6 +441,14 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
               fmt::format("5 Newton-Schulz iterations, {} of products, {} through memory", format_flop(orthogonal.flop),
                           format_bytes(orthogonal.bytes))});
   }
+  const LowRankStep low = low_rank_step(plan);
+  if (low.seconds > 0) {
+    const int every = job_.training.low_rank_gradients.every;
+    rows.add(index_of(plan), "project gradients",
+             {format_seconds(low.seconds), "", "",
+              fmt::format("{} of products, {} through memory; a search for the subspaces of {}, once in {} steps",
+                          format_flop(low.flop), format_bytes(low.bytes), format_seconds(low.search_s), every)});
+  }
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
   rows.add(index_of(plan), "quantize parameters",

@@ -457,6 +457,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   if (job.training.optimizer == Optimizer::muon) {
     out.orthogonalization = price_orthogonalization(block, costs.kernels);
   }
+  if (job.training.low_rank_gradients.any()) out.low_rank = price_low_rank_step(job, block, costs.kernels);
   out.folded_forward = block.part ? fold_in_row(out.forward_row) : fold(out.forward);
   out.folded_backward = block.part ? fold_in_row(out.backward_row) : fold(out.backward);
   const double missing = uncounted_flop(job, block, costs);

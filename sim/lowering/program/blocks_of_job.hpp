@@ -5,6 +5,7 @@
 #include "program/body.hpp"
 #include "program/job.hpp"
 #include "program/job_layers.hpp"
+#include "program/low_rank_step.hpp"
 #include "program/orthogonalization.hpp"
 #include "program/part_bodies.hpp"
 #include "program/replica_classes.hpp"
@@ -148,6 +149,7 @@ struct BlockBodies {
   RowBodies backward_row;
   FoldedBody folded_update;             // once an iteration, after the optimizer step: narrow copies of parameters
   Orthogonalization orthogonalization;  // also once an iteration, where Muon steps
+  LowRankStep low_rank;                 // also once an iteration, where gradients are projected
   double model_flop = 0;                // FLOPs of one microbatch, forward and backward by convention: no recomputation
   double visible_flop = 0;              // `model_flop` without the masked part of attention, where kernels skip it
   double settled_clock = 1;             // share of the full clock that the bodies are priced at, unless a clock is set

@@ -21,7 +21,8 @@ bool ends_in_loss(const PartitionedBlock& block) {
                      [](const Operator& op) { return op.kind == OperatorKind::cross_entropy; });
 }
 
-// Rows and columns of the matrices, as m and n; batch: number of experts; k has no meaning.
+}  // namespace
+
 std::vector<GemmShape> matrices_of(const PartitionedBlock& block) {
   std::vector<GemmShape> out;
   if (ends_in_loss(block)) return out;
@@ -31,6 +32,8 @@ std::vector<GemmShape> matrices_of(const PartitionedBlock& block) {
   }
   return out;
 }
+
+namespace {
 
 double product_bytes(const GemmShape& shape) {
   return kElementBytes * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);

@@ -189,6 +189,13 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
   return elements > 0 ? bytes / elements : wide;
 }
 
+void add_low_rank(const Job& job, const ShardedBlocks& blocks, const BlockRun& run, LowRankState& to) {
+  const LowRankState block = low_rank_state(blocks.of(run.block), job.training.low_rank_gradients.rank);
+  to.elements += run.count * block.elements;
+  to.projected += run.count * block.projected;
+  to.projectors += run.count * block.projectors;
+}
+
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
   const bool muon = job.training.optimizer == Optimizer::muon;  // searches count very many stages
   StageParameters out;
@@ -199,6 +206,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
       out.expert_elements += run.count * run.experts;
+      if (job.training.low_rank_gradients.any()) add_low_rank(job, blocks, run, out.low_rank);
       if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
       for (int i = 0; i < held(blocks, run); ++i) out.quantized += run.quantized;
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());

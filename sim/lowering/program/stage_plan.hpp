@@ -103,6 +103,7 @@ struct StageParameters {
   double elements = 0;         // trained parameters
   double expert_elements = 0;  // trained parameters of experts that fewer replicas hold
   double matrix_elements = 0;  // trained parameters in matrices of layers, where Muon steps; else 0
+  LowRankState low_rank = {};  // of matrices of layers, where gradients are projected; else 0
   double frozen_elements = 0;  // parameters only held: no gradient, no optimizer state
   double bytes = 0;            // bytes of all parameters, in the formats that they are kept in
   double copy_bytes = 0;       // bytes of copies in other formats
