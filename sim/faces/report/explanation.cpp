@@ -371,15 +371,11 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
   }
-  if (replicas.gather != DataParallelPlan::Gather::never) {
-    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held())) {
+  for (const GatheredFrom from : {GatheredFrom::shards, GatheredFrom::second_copy}) {
+    const bool none = from == GatheredFrom::second_copy && job_of(plan).strategy.zero_second_group == 0;
+    if (none || replicas.gather == DataParallelPlan::Gather::never) continue;
+    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held(), from)) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
-    }
-    if (job_of(plan).strategy.zero_second_group > 0) {
-      for (const ReplicaCollective& collective :
-           parameter_gather(job_of(plan), held, held.held(), GatheredFrom::second_copy)) {
-        add_replicas(collective, true);
-      }
     }
   }
   if (held.tensor_partial_elements > 0) {
@@ -443,11 +439,11 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   }
   const LowRankStep low = low_rank_step(plan);
   if (low.seconds > 0) {
-    const int every = job_.training.low_rank_gradients.every;
     rows.add(index_of(plan), "project gradients",
              {format_seconds(low.seconds), "", "",
               fmt::format("{} of products, {} through memory; a search for the subspaces of {}, once in {} steps",
-                          format_flop(low.flop), format_bytes(low.bytes), format_seconds(low.search_s), every)});
+                          format_flop(low.flop), format_bytes(low.bytes), format_seconds(low.search_s),
+                          job_.training.low_rank_gradients.every)});
   }
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
