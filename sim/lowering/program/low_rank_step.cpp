@@ -47,9 +47,9 @@ LowRankState low_rank_state(const PartitionedBlock& block, int rank) {
   return out;
 }
 
-LowRankStep price_low_rank_step(const Job& job, const PartitionedBlock& block, const KernelModel& of_layers) {
+LowRankStep price_low_rank_step(const Job& job, const PartitionedBlock& block, const KernelModel& kernels) {
   const LowRankGradients& low = job.training.low_rank_gradients;
-  const KernelModel kernels = kernels_for_gradients(job, of_layers);
+  const KernelModel own = kernels_for_gradients(job, kernels);
   const double width = gradient_bytes(job);
   LowRankStep out;
   for (const GemmShape& matrix : matrices_of(block)) {
@@ -59,9 +59,9 @@ LowRankStep price_low_rank_step(const Job& job, const PartitionedBlock& block, c
     const GemmShape back{matrix.batch, sides.shorter, sides.longer, sides.rank};
     for (const GemmShape& product : {there, back}) {
       const double bytes = matrix.batch * values * width;
-      const KernelCost cost = kernels.price_gemm(product, bytes);
+      const KernelCost cost = own.price_gemm(product, bytes);
       out.seconds += cost.seconds;
-      out.energy_j += energy_above_waiting_j(kernels, cost);
+      out.energy_j += energy_above_waiting_j(own, cost);
       out.flop += product.flop();
       out.bytes += bytes;
     }

@@ -80,22 +80,22 @@ double matrix_elements(const PartitionedBlock& block) {
   return elements;
 }
 
-Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& of_layers) {
+Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& kernels) {
   Orthogonalization out;
   const std::vector<GemmShape> matrices = matrices_of(block);
-  const KernelModel kernels = alone(matrices, of_layers);
+  const KernelModel own = alone(matrices, kernels);
   for (const GemmShape& matrix : matrices) {
     double seconds = 0;
     const auto add = [&](const KernelCost& cost, double times) {
       seconds += times * cost.seconds;
-      out.energy_j += times * energy_above_waiting_j(kernels, cost);
+      out.energy_j += times * energy_above_waiting_j(own, cost);
     };
     for (const GemmShape& product : products_of(matrix)) {
-      add(kernels.price_gemm(product, product_bytes(product)), kIterations);
+      add(own.price_gemm(product, product_bytes(product)), kIterations);
       out.flop += kIterations * product.flop();
       out.bytes += kIterations * product_bytes(product);
     }
-    add(kernels.price_memory_bound(other_bytes(matrix)), 1);
+    add(own.price_memory_bound(other_bytes(matrix)), 1);
     out.bytes += other_bytes(matrix);
     out.seconds += seconds;
     out.largest_s = std::max(out.largest_s, seconds / matrix.batch);
