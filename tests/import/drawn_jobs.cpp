@@ -115,7 +115,10 @@ std::string drawn_deepspeed_job(std::mt19937& random) {
   const int zero = drawn(random, {0, 1, 2, 3});
   out += fmt::format("  zero: {}\n", zero);
   if (zero == 1 && random() % 2 == 0) out += "  overlap_grad_reduce: true\n";
-  if (zero == 3 && random() % 3 == 0) out += "  zero_group: 8\n";
+  if (zero == 3 && random() % 3 == 0) {
+    out += drawn(random, {"  zero_group: 8\n", "  zero_second_group: 8\n", "  quantized_gathers: true\n",
+                          "  quantized_reductions: true\n"});
+  }
   if (zero > 0 && random() % 4 == 0) {
     out += fmt::format("  offload_optimizer: {}\n", zero == 3 ? drawn(random, {"0.25", "1"}) : "1");
   }

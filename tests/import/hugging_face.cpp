@@ -51,6 +51,22 @@ std::size_t unknown_lines(const ImportDraft& draft) {
 
 }  // namespace
 
+TEST_CASE("optimizers that project gradients are told by optim_args on how many dimensions") {
+  const auto read_with = [](const std::string& lines) {
+    return read_as("trainer", {{"sft.yaml", "model_name_or_path: meta-llama/Llama-3.1-8B\n" + lines}});
+  };
+  const ImportDraft stated =
+      read_with("optim: galore_adamw_8bit\noptim_args: rank=64, update_proj_gap=100, scale=0.1\n");
+  CHECK(said(stated, "training.optimizer") == "adam-8bit");
+  CHECK(said(stated, "training.low_rank_gradients.rank") == "64");
+  CHECK(said(stated, "training.low_rank_gradients.every") == "100");
+  const ImportDraft plain = read_with("optim: galore_adafactor\n");
+  CHECK(said(plain, "training.optimizer") == "adafactor");
+  CHECK(said(plain, "training.low_rank_gradients.rank") == "128");
+  CHECK(said(plain, "training.low_rank_gradients.every") == "200");
+  CHECK(said(read_with("optim: adamw_torch\n"), "training.low_rank_gradients.rank").empty());
+}
+
 TEST_CASE("Trainer's settings alone are data parallelism on the given nodes") {
   const ImportDraft draft = read_as("trainer", {kTrainer}, 16);
   CHECK(formats_of(kTrainer) == std::vector<std::string>{"trainer"});

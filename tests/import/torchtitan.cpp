@@ -42,6 +42,19 @@ void check_same(const Job& before, const Job& after) {
 
 }  // namespace
 
+TEST_CASE("recipes of float8 are precisions: a scale for a tensor or for a row, weight gradients wide or narrow") {
+  const auto precision = [](const std::string& recipe) {
+    return said(
+        titan("[model]\nname = \"llama3\"\nflavor = \"8B\"\nconverters = [\"quantize.linear.float8\"]\n" + recipe, 8),
+        "training.precision");
+  };
+  const std::string section = "[quantize.linear.float8]\nrecipe_name = ";
+  CHECK(precision("") == "fp8-current");
+  CHECK(precision(section + "\"tensorwise\"\n") == "fp8-current");
+  CHECK(precision(section + "\"rowwise\"\n") == "fp8-rowwise");
+  CHECK(precision(section + "\"rowwise_with_gw_hp\"\n") == "fp8-rowwise-gw-hp");
+}
+
 TEST_CASE("a torchtitan file becomes a scenario, its defaults assumed, its places kept") {
   const ImportDraft draft = titan(
       "[model]\nname = \"llama3\"\nflavor = \"70B\"\nconverters = [\"quantize.linear.float8\"]\n"

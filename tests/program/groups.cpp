@@ -97,6 +97,13 @@ std::vector<Case> cases() {
   sharded.zero_group = 2;
   out.push_back({GroupKind::shard, job_of(sharded, "pytorch-fsdp"), 2, {2, 3}});
   out.push_back({GroupKind::across, job_of(sharded, "pytorch-fsdp"), 2, {0, 2}});
+  Strategy exchanged = strategy_of(1, 1, 16, 1);  // on two nodes of 8
+  exchanged.zero = 3;
+  exchanged.zero_second_group = 4;
+  exchanged.quantized_reductions = true;
+  out.push_back({GroupKind::second_copy, job_of(exchanged, "deepspeed"), 5, {4, 5, 6, 7}});
+  out.push_back({GroupKind::node, job_of(exchanged, "deepspeed"), 9, {8, 9, 10, 11, 12, 13, 14, 15}});
+  out.push_back({GroupKind::between_nodes, job_of(exchanged, "deepspeed"), 9, {1, 9}});
   const Job pipeline = job_of(strategy_of(1, 1, 2, 4), "megatron-core");
   out.push_back({GroupKind::transfer, pipeline, 0, {0, 2}});  // from stage 0 to 1
   out.push_back({GroupKind::tied_embedding, pipeline, 7, {1, 7}});

@@ -48,6 +48,30 @@ TEST_CASE("bytes of state: Adam keeps 12 per parameter, Adafactor the master cop
   CHECK(optimizer_bytes(job, parameters) == 4);
 }
 
+TEST_CASE("projected gradients: states of r times the longer side, a projector, two products, and searches") {
+  Job job = small_job(8, 1, sized(1, 8, 1), 16);
+  job.framework = test::framework_named("huggingface");
+  const auto planned = [](const Job& of) { return plan_stages(of, shard_blocks(of)).front(); };
+  const StagePlan whole = planned(job);
+  const double state = optimizer_bytes(job, whole.parameters) * whole.parameters.elements;
+  job.training.low_rank_gradients = {128, 100};
+  const StagePlan low = planned(job);
+  // Layers of h = 1024, products apart: queries, keys, values and the output of h x h, the MLP's two of h x 4 h.
+  const double h = 1024;
+  CHECK(low.parameters.low_rank.elements == 8 * 12 * h * h);
+  CHECK(low.parameters.low_rank.projected == 8 * 128 * (4 * 1 + 2 * 4) * h);
+  CHECK(low.parameters.low_rank.projectors == 8 * 128 * 6 * h);
+  CHECK(optimizer_bytes(job, low.parameters) * low.parameters.elements ==
+        doctest::Approx(state - 8 * 8 * 12 * h * h + 8 * 8 * 128 * 12 * h + gradient_bytes(job) * 8 * 128 * 6 * h));
+  const LowRankStep step = low_rank_step(low);
+  CHECK(step.flop == doctest::Approx(8 * 2 * 2 * 128 * 12 * h * h));
+  CHECK(step.search_s == doctest::Approx(8 * 12 * h * h * h * 70 / 2.47e12));  // m^2 n of each
+  CHECK(step.seconds > step.search_s / 100);
+  job.training.low_rank_gradients.every = 10;
+  const LowRankStep often = low_rank_step(planned(job));
+  CHECK(often.seconds - step.seconds == doctest::Approx(step.search_s * (1.0 / 10 - 1.0 / 100)));
+}
+
 TEST_CASE("states of fewer bytes: a byte less of each parameter's state for each, read and written in a step") {
   Job job = small_job(8, 2, {}, 16);
   job.framework = test::framework_named("megatron-core");

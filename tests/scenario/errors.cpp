@@ -124,6 +124,9 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
       {{"strategy.zero=1", "strategy.zero_group=8"}, ""},
       {{"strategy.zero=1", "strategy.zero_group=16"}, ""},
       {{"cluster.nodes[0].gpus=7", "strategy.zero=1", "strategy.zero_group=5"}, "replicas 5 and 7 share"},
+      {{"cluster.nodes[0].gpus=4", "model=gpt3-1.3b", "training.framework=deepspeed", "strategy.zero=3",
+        "strategy.quantized_reductions=true"},
+       "the first node holds 4 data-parallel ranks of a stage, and others do not: rank 8"},
   };
   for (const auto& bad : all) {
     if (std::string(bad.expected).empty()) {
@@ -136,6 +139,70 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
     CHECK(std::string(error.what()).find(bad.expected) != std::string::npos);
     CHECK(error.where().known());
   }
+}
+
+namespace {
+
+// Overrides of a small job, and a part of what is told about them; "": the job is possible.
+struct Told {
+  std::vector<std::string> overrides;
+  const char* expected;
+};
+
+void check_told(const std::vector<Told>& all, const std::vector<std::string>& first) {
+  for (const Told& job : all) {
+    std::vector<std::string> overrides = first;
+    overrides.insert(overrides.end(), job.overrides.begin(), job.overrides.end());
+    if (std::string(job.expected).empty()) {
+      CHECK_NOTHROW(parse(kSmall, overrides));
+      continue;
+    }
+    const Error error = caught(kSmall, overrides);
+    CHECK(error.kind() == ErrorKind::infeasible);
+    CHECK(error.where().known());
+    INFO(error.what());
+    const std::string told = std::string(error.what()) + error.hint();
+    CHECK(told.find(job.expected) != std::string::npos);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ZeRO++ needs a framework that has it, and ZeRO 3 over all replicas") {
+  check_told(
+      {
+          {{"strategy.zero=3"}, ""},
+          {{"strategy.zero=3", "strategy.zero_second_group=4", "strategy.quantized_gathers=true"}, ""},
+          {{"strategy.zero=3", "strategy.zero_second_group=3"}, "possible sizes: 1, 2, 4, 8"},
+          {{"strategy.zero=2", "strategy.zero_second_group=4"}, "ZeRO 2 has none"},
+          {{"strategy.zero=1", "strategy.quantized_gathers=true"}, "ZeRO 1 has none"},
+          {{"strategy.zero=3", "strategy.zero_group=4", "strategy.quantized_reductions=true"},
+           "in groups of 4 already"},
+          {{"strategy.zero=3", "strategy.quantized_gathers=true", "training.framework=pytorch-fsdp"},
+           "pytorch-fsdp does not have it"},
+          {{"strategy.zero=3", "strategy.quantized_reductions=true", "training.framework=deepspeed-2021"},
+           "deepspeed-2021 does not have it"},
+          {{"strategy.zero=3", "strategy.zero_second_group=4", "strategy.offload_parameters=true",
+            "strategy.offload_optimizer=1"},
+           "second copy of parameters on the host"},
+          {{"strategy.zero=3", "strategy.expert=4", "strategy.quantized_gathers=true", "model=mixtral-8x7b"},
+           "experts that are divided over replicas"},
+      },
+      {"training.framework=deepspeed"});
+}
+
+TEST_CASE("gradients are projected where a framework does that, of whole matrices") {
+  check_told(
+      {
+          {{"strategy.zero=0"}, ""},
+          {{"training.framework=megatron-core"}, "megatron-core keeps optimizer states for whole gradients"},
+          {{"training.optimizer=sgd"}, "adam, adam-8bit or adafactor"},
+          {{"training.first_moment=bf16"}, "have the type of the gradients"},
+          {{"training.lora={rank: 8}"}, "adapters are of low rank themselves"},
+          {{"strategy.tensor=2"}, "whole matrices are decomposed"},
+          {{"training.low_rank_gradients.rank=100000"}, "more than the hidden size"},
+      },
+      {"training.framework=huggingface", "training.low_rank_gradients={rank: 64}"});
 }
 
 TEST_CASE("microbatches of replicas are a list that makes up the batch") {

@@ -90,9 +90,14 @@ const std::map<std::string, std::string> kJobs = {
      "strategy: {tensor: 2, micro_batch: 2, nanobatches: 2}\n"},
     {"shards that may lie on the host",
      "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
+     "training: {global_batch: 16, framework: deepspeed}\n"
+     "strategy: {data: 16, zero: 3}\n"},
+    {"gradients that may be projected",
+     "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
-     "training: {global_batch: 8, framework: deepspeed}\n"
-     "strategy: {data: 8, zero: 3}\n"},
+     "training: {global_batch: 8, framework: huggingface}\n"
+     "strategy: {data: 8}\n"},
     {"a loss that may run in chunks",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"

@@ -84,6 +84,27 @@ TEST_CASE("a ramp trains with fewer sequences first, and the rest of the tokens 
   CHECK(found.estimate.finish_p50_s.value == 100 * phases[0].iteration_s + 950 * phases[1].iteration_s);
 }
 
+TEST_CASE("the last iterations of the full batch may have a precision of their own") {
+  const std::vector<std::string> narrow = {"cluster.nodes[0].type=hgx-h100", "training.precision=fp8-current"};
+  const char* const with_ramp =
+      "{iterations: 1000, batch_ramp: [{iterations: 200, global_batch: 48}], last_iterations: {share: 0.25, precision: "
+      "bf16}}";
+  const Scenario scenario = scenario_with(with_ramp, narrow);
+  const TrainingPrediction found = predict_training(scenario.job, *scenario.operations, 1, 1);
+  const std::vector<WorkPhase>& phases = found.course.calendar.phases();
+  REQUIRE(phases.size() == 3);
+  CHECK(phases[0].iterations == 200);
+  CHECK(phases[1].iterations == 600);  // three quarters of 800
+  CHECK(phases[2].iterations == 200);
+  Job wide = scenario.job;
+  wide.training.precision = "bf16";
+  CHECK(phases[1].iteration_s == simulate(scenario.job).result.iteration_time_s);
+  CHECK(phases[2].iteration_s == simulate(wide).result.iteration_time_s);
+  CHECK(found.iteration.iteration_time_s == phases[1].iteration_s);
+  CHECK(found.estimate.finish_p50_s.value ==
+        doctest::Approx(200 * phases[0].iteration_s + 600 * phases[1].iteration_s + 200 * phases[2].iteration_s));
+}
+
 TEST_CASE("energy of a training is that of its iterations while nothing happens") {
   const Scenario scenario = scenario_with("{iterations: 1000}", {"cluster.pue=1.5", "cluster.carbon_g_per_kwh=100"});
   const IterationResult iteration = simulate(scenario.job).result;

@@ -86,6 +86,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"lora", "{rank: 16, targets: [qkv, fc2], dropout: 0.1}"},
       {"loss_chunks", "8"},
       {"local_steps", "{learners: 4, every: 24, fragments: 6, delay: 2, exchange: bf16, latency_s: 0, state: device}"},
+      {"low_rank_gradients", "{rank: 64, every: 100}"},
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"first_moment", "bf16"},
@@ -97,6 +98,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
   const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
       {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}},
       {"loss_chunks", {"training.framework=torchtitan"}},
+      {"low_rank_gradients", {"training.framework=huggingface"}},
       {"pad_to_capacity", {"training.expert_capacity_factor=1.5"}}};
   const TrainingSpec usual = parse(kSmall).job.training;
   for (const auto& field : training_fields().fields()) {

@@ -77,7 +77,7 @@ class Quantizer {
     }
     for (const Operator& op : graph_.operators) {
       const Linear* linear = op.phase == Phase::forward ? nullptr : linear_of(op);
-      if (linear == nullptr) continue;
+      if (linear == nullptr || stays_wide(op)) continue;
       Linear& found = linears_[linear->weight];
       (op.phase == Phase::weight_gradient ? found.trained : found.passes_on) = true;
     }
@@ -90,7 +90,10 @@ class Quantizer {
     const auto found = linears_.find(of_weight ? tensor(op.outputs[0].tensor).of : op.inputs[1].tensor);
     return found == linears_.end() ? nullptr : &found->second;
   }
-  bool takes_part(const Operator& op) const { return linear_of(op) != nullptr; }
+  bool stays_wide(const Operator& op) const {
+    return op.phase == Phase::weight_gradient && quantization_.wide_weight_gradients;
+  }
+  bool takes_part(const Operator& op) const { return linear_of(op) != nullptr && !stays_wide(op); }
 
   // Replaces operands by quantized copies. Weight gradients read both operands along tokens, activation gradients read
   // the weight along its columns.

@@ -14,11 +14,12 @@ struct Quantization {
   // copies are transposed because the tensor cores multiply narrow formats in one layout only, or scaled along the
   // other dimension.
   bool second_copies = false;
-  bool transposable = false;       // the second copy can be made from the first, by a transposing kernel
-  bool two_kernels = false;        // activations and gradients: a kernel of its own writes each copy
-  bool gathers_tokens = false;     // sequence parallelism: operands are gathered over tokens once quantized
-  bool narrow_parameters = false;  // parameters are kept only in the narrow format: nothing quantizes them
-  bool caches_parameters = true;   // parameters are quantized once an iteration, else in every forward pass
+  bool transposable = false;           // the second copy can be made from the first, by a transposing kernel
+  bool two_kernels = false;            // activations and gradients: a kernel of its own writes each copy
+  bool wide_weight_gradients = false;  // products for weight gradients read operands in the precision of activations
+  bool gathers_tokens = false;         // sequence parallelism: operands are gathered over tokens once quantized
+  bool narrow_parameters = false;      // parameters are kept only in the narrow format: nothing quantizes them
+  bool caches_parameters = true;       // parameters are quantized once an iteration, else in every forward pass
 };
 
 // Rewrites a graph that has its gradient operators. For every linear layer (Operator::linear) the forward product and

@@ -112,6 +112,10 @@ struct ShardingHabits {
   int max_zero_with_pipeline = 3;
   int max_zero_with_overlap = 3;
   int groups_from_zero = 1;
+  bool second_copies = false;
+  double gather_scale_values = 0;
+  double quantizer_cast_bytes = 0;
+  bool quantized_reductions = false;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;
@@ -218,6 +222,7 @@ struct MemoryHabits {
   double loss_gradient_copy_bytes = 0;
   bool loss_overwrites_logits = true;
   double chunk_sum_bytes = 0;
+  bool low_rank_gradients = false;
   double platform_bytes = 0;
   double workspace_bytes = 0;
   bool caching_allocator = false;

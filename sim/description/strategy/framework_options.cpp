@@ -258,6 +258,14 @@ std::vector<FrameworkOption> sharding_of_state() {
             at<group, &Habits::max_zero_with_overlap>),
       stage("groups_from_zero", "the lowest that shards in groups of ranks (`strategy.zero_group`)",
             at<group, &Habits::groups_from_zero>),
+      truth("second_copies", "groups of ranks may share a second copy of the parameters (`strategy.zero_second_group`)",
+            at<group, &Habits::second_copies>),
+      {"gather_scale_values", "values",
+       "that share a scale where parameters are gathered in 8 bits (`strategy.quantized_gathers`); 0: it has no such "
+       "gathers",
+       at<group, &Habits::gather_scale_values>, 0, 1e6},
+      truth("quantized_reductions", "gradients may be exchanged in 4 bits (`strategy.quantized_reductions`)",
+            at<group, &Habits::quantized_reductions>),
       parameters("bucket_parameters", "of a bucket of gradients, where their reduction overlaps backward",
                  at<group, &Habits::bucket_parameters>),
       parameters("bucket_parameters_per_rank", "... and at least so many times the data-parallel ranks",
@@ -315,6 +323,9 @@ std::vector<FrameworkOption> sharding_traffic() {
       bytes("reduce_copy_bytes", "... in front of a reduction, into the reduced buffer, with scaling",
             at<group, &Habits::reduce_copy_bytes>),
       bytes("reduce_cast_bytes", "... where that changes the precision", at<group, &Habits::reduce_cast_bytes>),
+      bytes("quantizer_cast_bytes",
+            "moved per value in front of quantizing a gather, and again after it, in trainings that are not in fp16",
+            at<group, &Habits::quantizer_cast_bytes>),
       rate("max_gather_bytes_per_s",
            "by the count of buses, that the gather of one unit does not exceed between nodes, or racks with one "
            "scale-up "
@@ -510,6 +521,9 @@ FrameworkOptionGroup memory() {
            "... of which the framework's own allocator holds so many, workspaces of libraries: they count where peaks "
            "of that allocator are compared",
            at<group, &Habits::workspace_bytes>, 0, kMaxPlatform},
+          truth("low_rank_gradients",
+                "optimizers may keep states for projections of gradients (`training.low_rank_gradients`)",
+                at<group, &Habits::low_rank_gradients>),
           truth("caching_allocator",
                 "PyTorch's caching allocator gives out memory, with its default settings: what it reserves is "
                 "predicted by replaying what it is asked for",

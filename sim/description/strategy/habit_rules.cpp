@@ -165,4 +165,37 @@ Broken adapters_decompose(const RuleInput& in) {
                 "set strategy.tensor: 1 or leave it out");
 }
 
+// Checks that the framework projects gradients, that its optimizer has states to keep for projections, and that a rank
+// holds whole matrices and their whole gradients.
+Broken gradients_are_projected(const RuleInput& in) {
+  const LowRankGradients& low = in.training.low_rank_gradients;
+  if (!low.any()) return std::nullopt;
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"training.low_rank_gradients", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.memory.low_rank_gradients) {
+    return broken(fmt::format("{} keeps optimizer states for whole gradients", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says memory: low_rank_gradients");
+  }
+  const Optimizer optimizer = in.training.optimizer;
+  if (optimizer != Optimizer::adam && optimizer != Optimizer::adam_8bit && optimizer != Optimizer::adafactor) {
+    return broken("it has Adam's or Adafactor's states", "set training.optimizer: adam, adam-8bit or adafactor");
+  }
+  if (in.training.narrow_states()) {
+    return broken("its states have the type of the gradients",
+                  "leave first_moment, second_moment and main_parameters out");
+  }
+  if (in.training.adapters.rank > 0) {
+    return broken("adapters are of low rank themselves", "leave training.lora or low_rank_gradients out");
+  }
+  const Strategy& s = in.strategy;
+  if (s.zero > 0 || s.tensor > 1 || s.offload_optimizer > 0) {
+    return broken("whole matrices are decomposed where their gradients are: no program divides or moves them",
+                  "set strategy.tensor: 1, zero: 0 and offload_optimizer: 0");
+  }
+  if (low.rank <= in.model.hidden) return std::nullopt;
+  return broken(fmt::format("{} dimensions are more than the hidden size {}", low.rank, in.model.hidden),
+                "a rank is far below it, such as 128");
+}
+
 }  // namespace mirfak

@@ -14,5 +14,6 @@ std::optional<Violation> offloaded_optimizer(const RuleInput& in);
 std::optional<Violation> offloaded_parameters(const RuleInput& in);
 std::optional<Violation> loss_in_chunks(const RuleInput& in);
 std::optional<Violation> adapters_decompose(const RuleInput& in);
+std::optional<Violation> gradients_are_projected(const RuleInput& in);
 
 }  // namespace mirfak

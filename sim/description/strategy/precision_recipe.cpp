@@ -56,16 +56,25 @@ PrecisionRecipe nested_scaled() {
   return recipe;
 }
 
-const std::array<PrecisionRecipe, 11>& table() {
-  static const std::array<PrecisionRecipe, 11> recipes = {
+PrecisionRecipe scaled_by_rows(const char* name, bool wide_weight_gradients) {
+  PrecisionRecipe recipe =
+      scaled(name, "fp8", Scaling::rows,
+             "pytorch/ao torchao/float8/config.py, Float8LinearRecipeName.ROWWISE: cast along both "
+             "dimensions; ROWWISE_WITH_GW_HP: along one, and weight gradients in 16 bits");
+  recipe.wide_weight_gradients = wide_weight_gradients;
+  return recipe;
+}
+
+const std::array<PrecisionRecipe, 12>& table() {
+  static const std::array<PrecisionRecipe, 12> recipes = {
       plain("bf16"),
       plain("fp16"),
       plain("fp32"),
       plain("tf32"),
       scaled("fp8-delayed", "fp8", Scaling::delayed, "Transformer Engine DelayedScaling; arXiv 2209.05433"),
       scaled("fp8-current", "fp8", Scaling::current, "Transformer Engine Float8CurrentScaling (Megatron: tensorwise)"),
-      scaled("fp8-rowwise", "fp8", Scaling::rows,
-             "pytorch/ao torchao/float8/config.py, Float8LinearRecipeName.ROWWISE: cast along both dimensions"),
+      scaled_by_rows("fp8-rowwise", false),
+      scaled_by_rows("fp8-rowwise-gw-hp", true),
       block_scaled(),
       micro_scaled(),
       micro_scaled_4_bits(),

@@ -24,8 +24,9 @@ struct PrecisionRecipe {
   std::string activations;  // precision of activations: "bf16"
   std::string products;     // precision of the products of linear layers: "fp8"
   Scaling scaling = Scaling::none;
-  double scale_bytes = 0;            // bytes of scales per element of an activation
-  double parameter_scale_bytes = 0;  // bytes of scales per element of a parameter
+  double scale_bytes = 0;              // bytes of scales per element of an activation
+  double parameter_scale_bytes = 0;    // bytes of scales per element of a parameter
+  bool wide_weight_gradients = false;  // products for gradients of weights are in the precision of activations
   std::string source;
 
   bool narrow() const { return scaling != Scaling::none; }

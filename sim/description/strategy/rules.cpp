@@ -4,6 +4,7 @@
 #include "schedule/schedule.hpp"
 #include "strategy/habit_rules.hpp"
 #include "strategy/precision_recipe.hpp"
+#include "strategy/sharding_rules.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/state_rules.hpp"
 #include "strategy/zero_stage.hpp"
@@ -17,15 +18,6 @@ namespace mirfak {
 namespace {
 
 using Broken = std::optional<Violation>;
-
-// Lists the divisors of `of` up to `limit`, to tell the user which values work: "1, 2, 4 or 8".
-std::string divisors(std::int64_t of, std::int64_t limit) {
-  std::string out;
-  for (std::int64_t d = 1; d <= std::min(of, limit); ++d) {
-    if (of % d == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", d);
-  }
-  return out;
-}
 
 // Formats the sizes that divide the model: "tensor 4 x context 2 x pipeline 8"; a context size of 1 is left out.
 std::string model_sizes(const Strategy& s) {
@@ -483,59 +475,6 @@ Broken framework_divides(const RuleInput& in) {
   return std::nullopt;
 }
 
-Broken framework_shards(const RuleInput& in) {
-  const ShardingHabits& habits = in.framework.sharding;
-  const bool stages = in.strategy.pipeline > 1;
-  const int highest = stages ? std::min(habits.max_zero, habits.max_zero_with_pipeline) : habits.max_zero;
-  if (in.strategy.zero <= highest) return std::nullopt;
-  return Violation{"strategy.zero",
-                   fmt::format("{} has ZeRO up to stage {}{}, not {}", in.framework.name, highest,
-                               stages ? " with pipeline stages" : "", in.strategy.zero),
-                   "choose a lower stage or another training.framework"};
-}
-
-// Each sharding group holds all state, including that of the experts, so it must consist of whole sets of
-// expert-parallel ranks (megatron/core/parallel_state.py; torchtitan's dp_replicate_degree).
-Broken groups_share_experts(const RuleInput& in) {
-  const Strategy& s = in.strategy;
-  if (in.model.mixture.experts == 0) return std::nullopt;
-  const std::int64_t groups = s.replicas() / s.zero_group;
-  const std::int64_t of_experts = s.expert_replicas();
-  if (of_experts % groups == 0) return std::nullopt;
-  return Violation{
-      "strategy.zero_group",
-      fmt::format("{} groups of {} ranks each hold all experts, of which there {} {} replica{} only", groups,
-                  s.zero_group, of_experts == 1 ? "is" : "are", of_experts, of_experts == 1 ? "" : "s"),
-      "choose larger groups, or a smaller strategy.expert"};
-}
-
-Broken zero_group_divides(const RuleInput& in) {
-  const int group = in.strategy.zero_group;
-  if (group == 0) return std::nullopt;
-  if (in.strategy.zero == 0) {
-    return Violation{"strategy.zero_group", "a sharding group without ZeRO", "set strategy.zero or leave it out"};
-  }
-  const bool parts = group < in.strategy.replicas();
-  if (parts && in.strategy.zero < in.framework.sharding.groups_from_zero) {
-    return Violation{"strategy.zero_group",
-                     fmt::format("{} shards in groups from ZeRO {} on, not with ZeRO {}", in.framework.name,
-                                 in.framework.sharding.groups_from_zero, in.strategy.zero),
-                     "leave it out, or raise strategy.zero"};
-  }
-  if (in.strategy.replicas() % group == 0) return groups_share_experts(in);
-  return Violation{
-      "strategy.zero_group",
-      fmt::format("{} data-parallel ranks cannot be divided into groups of {}", in.strategy.replicas(), group),
-      fmt::format("possible sizes: {}", divisors(in.strategy.replicas(), in.strategy.replicas()))};
-}
-
-Broken gather_needs_shards(const RuleInput& in) {
-  if (!in.strategy.overlap_param_gather || in.strategy.zero == 1 || in.strategy.zero == 2) return std::nullopt;
-  return Violation{"strategy.overlap_param_gather",
-                   fmt::format("ZeRO {} has no gather of parameters after the optimizer step", in.strategy.zero),
-                   "it goes with strategy.zero: 1 or 2"};
-}
-
 constexpr std::array kRules = {
     Rule{"stages-are-shaped",
          "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
@@ -562,6 +501,9 @@ constexpr std::array kRules = {
     Rule{"loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
          loss_in_chunks},
     Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
+    Rule{"gradients-are-projected",
+         "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
+         gradients_are_projected},
     Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
     Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
          positions_suffice},
@@ -615,6 +557,14 @@ constexpr std::array kRules = {
          "as "
          "many replicas of the experts.",
          zero_group_divides},
+    Rule{"second-copy-divides",
+         "The framework keeps a second copy of parameters that ZeRO 3 shards over all data-parallel ranks, which its "
+         "groups divide.",
+         second_copy_divides},
+    Rule{
+        "exchanges-are-quantized",
+        "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all data-parallel ranks.",
+        exchanges_are_quantized},
     Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
     Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
          microbatches_fit_schedule},

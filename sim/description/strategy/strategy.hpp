@@ -128,9 +128,14 @@ struct Strategy {
   // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 also the gradients, 3 also
   // the parameters.
   int zero = 0;
-  double offload_optimizer = 0;       // share of the optimizer's state that is kept and updated on the host
-  bool offload_parameters = false;    // ZeRO 3: the host keeps the shards of the parameters, too
-  int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
+  double offload_optimizer = 0;     // share of the optimizer's state that is kept and updated on the host
+  bool offload_parameters = false;  // ZeRO 3: the host keeps the shards of the parameters, too
+  int zero_group = 0;               // ranks that share one sharded copy; 0: all data-parallel ranks
+  // ZeRO++ (arXiv 2306.10209), with ZeRO 3. Neighbouring ranks that share a second copy of the parameters, from which
+  // all gathers of an iteration come after the first (hpZ); 0: there is none.
+  int zero_second_group = 0;
+  bool quantized_gathers = false;     // parameters are gathered in 8 bits (qwZ)
+  bool quantized_reductions = false;  // gradients are exchanged in 4 bits, in each node and then between nodes (qgZ)
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
   // Sequence parallelism: products of a layer run in pieces, overlapped with their collectives.

@@ -120,6 +120,17 @@ inline constexpr std::tuple kStrategyFields = {
         .holding([](const Strategy& s) -> double { return s.zero_group > 0 ? s.zero_group : s.replicas(); }, "data",
                  "context")
         .not_in_blocks(),
+    field("zero_second_group", &Strategy::zero_second_group, "ranks that share a second sharded copy of the parameters")
+        .between(2, strategy_limits::kRanks)
+        .or_none()
+        .only_if([](const Strategy& s) { return s.zero_second_group > 0; })
+        .not_in_blocks(),
+    field("quantized_gathers", &Strategy::quantized_gathers, "parameters are gathered in 8 bits")
+        .only_if([](const Strategy& s) { return s.quantized_gathers; })
+        .not_in_blocks(),
+    field("quantized_reductions", &Strategy::quantized_reductions, "gradients are exchanged in 4 bits, node by node")
+        .only_if([](const Strategy& s) { return s.quantized_reductions; })
+        .not_in_blocks(),
     field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces at the same time as their collectives"),
     field("nanobatches", &Strategy::nanobatches,
           "parts of a microbatch, of which one computes while the other communicates")

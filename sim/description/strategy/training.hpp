@@ -40,6 +40,17 @@ struct DocumentCount {
   friend bool operator==(const DocumentCount&, const DocumentCount&) = default;
 };
 
+// Optimizer states of matrices for their gradients' projections on a subspace of few dimensions (GaLore, arXiv
+// 2403.03507).
+struct LowRankGradients {
+  int rank = 0;     // dimensions of the subspace; 0: states are for whole gradients
+  int every = 200;  // steps between two searches for the subspace, each a singular value decomposition
+
+  bool any() const { return rank > 0; }
+
+  friend bool operator==(const LowRankGradients&, const LowRankGradients&) = default;
+};
+
 // Training setup: the batch, the number formats, the software.
 struct TrainingSpec {
   std::int64_t global_batch = 0;     // sequences per iteration
@@ -63,6 +74,7 @@ struct TrainingSpec {
   std::string first_moment = "fp32";
   std::string second_moment = "fp32";
   std::string main_parameters = "fp32";
+  LowRankGradients low_rank_gradients;
   // Rows of an expert at most, as a multiple of the rows that it has where all experts have equally many; 0: no limit.
   double expert_capacity_factor = 0;
   bool pad_to_capacity = false;  // every expert has as many rows as its capacity allows, zeros among them

@@ -370,8 +370,10 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
   }
-  if (replicas.gather != DataParallelPlan::Gather::never) {
-    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held())) {
+  for (const GatheredFrom from : {GatheredFrom::shards, GatheredFrom::second_copy}) {
+    const bool none = from == GatheredFrom::second_copy && job_of(plan).strategy.zero_second_group == 0;
+    if (none || replicas.gather == DataParallelPlan::Gather::never) continue;
+    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held(), from)) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
     }
   }
@@ -433,6 +435,14 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
              {format_seconds(to_seconds(orthogonal.device)), "", "",
               fmt::format("5 Newton-Schulz iterations, {} of products, {} through memory", format_flop(orthogonal.flop),
                           format_bytes(orthogonal.bytes))});
+  }
+  const LowRankStep low = low_rank_step(plan);
+  if (low.seconds > 0) {
+    rows.add(index_of(plan), "project gradients",
+             {format_seconds(low.seconds), "", "",
+              fmt::format("{} of products, {} through memory; a search for the subspaces of {}, once in {} steps",
+                          format_flop(low.flop), format_bytes(low.bytes), format_seconds(low.search_s),
+                          job_.training.low_rank_gradients.every)});
   }
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;

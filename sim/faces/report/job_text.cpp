@@ -115,6 +115,10 @@ std::string strategy_text(const Job& job) {
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
   if (s.offload_parameters) out += ", parameters on the host";
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
+  if (s.zero_second_group > 0)
+    out += fmt::format(", a second copy of the parameters over groups of {}", s.zero_second_group);
+  if (s.quantized_gathers) out += ", parameters gathered in 8 bits";
+  if (s.quantized_reductions) out += ", gradients exchanged in 4 bits";
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;
 }

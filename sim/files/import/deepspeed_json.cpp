@@ -46,6 +46,7 @@ class DeepSpeedReader {
     const std::int64_t stage = options_.count("zero_optimization.stage");
     read_offload(stage);
     options_.read_part("offload");
+    options_.read_part("exchanges");
     read_overlap(stage);
     options_.read("zero_optimization.mics_shard_size");
     read_batch();

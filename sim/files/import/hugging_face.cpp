@@ -4,6 +4,7 @@
 #include "import/hugging_face.hpp"
 
 #include "base/text.hpp"
+#include "base/values.hpp"
 #include "base/yaml.hpp"
 #include "import/accelerate.hpp"
 #include "import/deepspeed_json.hpp"
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -54,6 +56,7 @@ class TrainerReader {
     read_lengths();
     read_precision();
     options_.read("optim");
+    read_projections();
     read_recomputation();
     read_adapters();
     read_sharding();
@@ -95,6 +98,27 @@ class TrainerReader {
     if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
     options_.use(loss, "head and loss in tiles, as TRL v1.16 computes them");
     return with_habits(std::move(framework), facts_.section("tiled_loss"));
+  }
+
+  // Reads the subspace of an optimizer that projects gradients, from optim_args: "rank=64, update_proj_gap=100".
+  void read_projections() {
+    const Option optim = options_.option("optim");
+    const Value& facts = facts_.section("projected_gradients");
+    if (optim.is_none() || !options_.word(optim).starts_with(text_under(facts, "optimizers"))) return;
+    std::map<std::string, std::string> said = {{"rank", text_under(facts, "rank")},
+                                               {"every", text_under(facts, "every")}};
+    const Option args = options_.option("optim_args");
+    const std::string text = args.is_none() ? std::string() : options_.word(args);
+    for (const Value& item : words_at_commas(word_value(text)).items) {
+      const std::size_t equals = item.scalar.find('=');
+      const std::string key = text_under(*facts.find("words"), item.scalar.substr(0, equals));
+      if (!key.empty() && equals != std::string::npos) said[key] = item.scalar.substr(equals + 1);
+    }
+    const std::string reason = "a subspace of the gradients has the states";
+    for (const auto& [key, value] : said) options_.put(optim, "training.low_rank_gradients." + key, value, reason);
+    if (!args.is_none()) options_.use(args, "dimensions of the subspace, and when it is found anew");
+    const Option modules = options_.option("optim_target_modules");
+    if (!modules.is_none()) options_.use(modules, "taken as all matrices of the layers");
   }
 
   void read_model() {

@@ -177,7 +177,8 @@ class TorchtitanReader {
     for (const Value& item : converters.value.items) {
       const std::string& name = item.scalar;
       if (name == "float8" || name == "quantize.linear.float8") {
-        options_.put(converters, "training.precision", "fp8-current", "one scale per tensor, found in the step");
+        options_.use(converters, "linear layers in fp8, as the recipe says");
+        options_.read("quantize.linear.float8.recipe_name");
         options_.read_part("float8");
       } else if (name == "mx" || name == "quantize.linear.mx") {
         options_.put(converters, "training.precision", "mxfp8", "");

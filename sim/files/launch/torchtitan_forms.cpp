@@ -121,7 +121,9 @@ LaunchOptions toml_settings(const Job& job, const OptionList& list, const Docume
   LaunchOptions out;
   out.value("model.name", flavor.value.find("name")->scalar);
   out.value("model.flavor", flavor.value.find("flavor")->scalar);
-  if (job.recipe().scaling == Scaling::current) out.words("model.converters", {"quantize.linear.float8"});
+  const Scaling scaling = job.recipe().scaling;
+  if (scaling == Scaling::current || scaling == Scaling::rows)
+    out.words("model.converters", {"quantize.linear.float8"});
   const LaunchOptions settings = torchtitan_settings(job, list, false, files);
   for (const LaunchOption& setting : settings.all()) out.add(setting);
   list.require(out);

@@ -18,7 +18,7 @@ constexpr std::array kSizes = {std::string_view("tensor"), std::string_view("con
                                std::string_view("data")};
 // Keys that fit only the sizes that are stated with them; a search leaves such keys at their defaults.
 constexpr std::array kOfSizes = {std::string_view("microbatch_group"), std::string_view("max_in_flight"),
-                                 std::string_view("zero_group")};
+                                 std::string_view("zero_group"), std::string_view("zero_second_group")};
 
 template <typename List>
 bool contains(const List& list, std::string_view key) {

@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "scenario/failure_section.hpp"
 #include "scenario/training_section.hpp"
+#include "strategy/precision_recipe.hpp"
 
 #include <fmt/format.h>
 
@@ -123,6 +124,17 @@ std::vector<RampStep> read_ramp(const Node& list) {
   return ramp;
 }
 
+LastIterations read_last(const Node& node) {
+  static const std::vector<std::string> precisions = precision_recipe_names();
+  Mapping keys(node);
+  LastIterations last;
+  last.share = keys.require("share").as_number(0, 1);
+  last.precision = precisions[keys.require("precision").as_choice(precisions)];
+  last.where = node.where();
+  keys.finish();
+  return last;
+}
+
 void read_length(Mapping& keys, Operations& operations) {
   operations.iterations = keys.integer_or("iterations", 0, 1, kMaxIterations);
   operations.gpu_hours = keys.number_or("gpu_hours", 0, 1e-6, 1e15);
@@ -174,6 +186,7 @@ Operations read_operations(const Node& section, const Cluster& cluster, const Sc
     operations.failures.causes.push_back(read_preemption(*preemption, cluster));
   }
   if (const std::optional<Node> ramp = keys.find("batch_ramp")) operations.ramp = read_ramp(*ramp);
+  if (const std::optional<Node> last = keys.find("last_iterations")) operations.last = read_last(*last);
   if (const std::optional<Node> checkpoint = keys.find("checkpoint")) read_checkpoint(*checkpoint, operations);
   if (const std::optional<Node> pause = keys.find("evaluation")) operations.evaluation = read_evaluation(*pause);
   if (const std::optional<Node> plan = keys.find("maintenance")) operations.maintenance = read_maintenance(*plan);

@@ -3,6 +3,7 @@
 #include "base/yaml.hpp"
 #include "scenario/document_lengths.hpp"
 #include "scenario/local_steps_section.hpp"
+#include "scenario/low_rank_section.hpp"
 #include "strategy/precision_recipe.hpp"
 
 #include <algorithm>
@@ -151,7 +152,7 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
       F("sequence_length", &T::sequence_length, {1, kMaxSequence}, "tokens of a sequence").by_default("the model's"),
       F("precision", read_precision, &T::precision, word_value,
         "`bf16`, `fp16`, `fp32`, `tf32`; with linear layers in a narrow format `fp8-delayed` (also called `fp8`), "
-        "`fp8-current`, `fp8-rowwise`, `fp8-block`, `mxfp8`, `mxfp4`, `nvfp4` "
+        "`fp8-current`, `fp8-rowwise`, `fp8-rowwise-gw-hp`, `fp8-block`, `mxfp8`, `mxfp4`, `nvfp4` "
         "([strategy/](../../description/strategy))"),
       F(
           "framework",
@@ -223,6 +224,11 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
       F("main_parameters", &T::main_parameters, {0, 0, main_parameter_types},
         "type of the parameters that Adam and LAMB update, beside those of 16 bits that passes compute with: `fp32`, "
         "`bf16`, `fp16` (`main_params_dtype`)")
+          .if_set(),
+      F("low_rank_gradients", &T::low_rank_gradients, low_rank_fields(),
+        "`{rank, every}`: the optimizer keeps its states for projections of the gradients of layers' matrices on so "
+        "many dimensions (GaLore); every: steps between two searches for the subspace, default 200")
+          .or_null()
           .if_set(),
       F("expert_capacity_factor", &T::expert_capacity_factor, {0, 1000},
         "an expert takes so many times the rows that it has where all have equally many, and drops the others; 0: "

@@ -79,6 +79,12 @@ class LineRates {
         return of_group(costs.whole_context_group);
       case GroupKind::expert:
         return of_group(costs.expert_group);
+      case GroupKind::second_copy:
+        return of_group(costs.second_group);
+      case GroupKind::node:
+        return of_group(costs.node_group);
+      case GroupKind::between_nodes:
+        return of_group(costs.between_nodes_group);
       case GroupKind::transfer:
         return of_transfer(other_end(group, task));
       case GroupKind::tied_embedding:

@@ -381,6 +381,13 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   shard_group = one_shard_group ? data_group : group(job.shard_group(stage, first));
   expert_data_group = same_stage != nullptr ? same_stage->expert_data_group : group(job.expert_data_group(stage));
   across_group = same_stage != nullptr ? same_stage->across_group : group(job.across_group(stage));
+  if (job.strategy.zero_second_group > 0) {
+    second_group = group(job.neighbours(stage, first, job.strategy.zero_second_group));
+  }
+  if (job.strategy.quantized_reductions) {
+    node_group = group(job.neighbours(stage, first, job.places_in_node()));
+    between_nodes_group = group(job.spread(stage, job.places_in_node()));
+  }
 }
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
@@ -451,6 +458,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   if (job.training.optimizer == Optimizer::muon) {
     out.orthogonalization = price_orthogonalization(block, costs.kernels);
   }
+  if (job.training.low_rank_gradients.any()) out.low_rank = price_low_rank_step(job, block, costs.kernels);
   out.folded_forward = block.part ? fold_in_row(out.forward_row) : fold(out.forward);
   out.folded_backward = block.part ? fold_in_row(out.backward_row) : fold(out.backward);
   const double missing = uncounted_flop(job, block, costs);

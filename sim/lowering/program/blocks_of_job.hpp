@@ -5,6 +5,7 @@
 #include "program/body.hpp"
 #include "program/job.hpp"
 #include "program/job_layers.hpp"
+#include "program/low_rank_step.hpp"
 #include "program/orthogonalization.hpp"
 #include "program/part_bodies.hpp"
 #include "program/replica_classes.hpp"
@@ -113,6 +114,11 @@ struct StageCosts {
   CommunicationGroup shard_group;        // ranks of the data group that share one sharded copy of the state (ZeRO)
   CommunicationGroup expert_data_group;  // ranks of the data group that hold the same experts
   CommunicationGroup across_group;       // ranks of the data group that hold the same shard
+  // Groups of ZeRO++: ranks of the data group that share a second copy of the parameters, those in one node, and those
+  // in the same place of each node. Alone where the strategy has no such groups.
+  CommunicationGroup second_group;
+  CommunicationGroup node_group;
+  CommunicationGroup between_nodes_group;
 
   // Seconds that a piece of the host's work takes on this hardware if the framework's file gives `seconds` for it.
   double host_seconds(double seconds) const { return seconds * hardware->hardware.spec.time_factors().host; }
@@ -144,6 +150,7 @@ struct BlockBodies {
   RowBodies backward_row;
   FoldedBody folded_update;             // once an iteration, after the optimizer step: narrow copies of parameters
   Orthogonalization orthogonalization;  // also once an iteration, where Muon steps
+  LowRankStep low_rank;                 // also once an iteration, where gradients are projected
   double model_flop = 0;                // FLOPs of one microbatch, forward and backward by convention: no recomputation
   double visible_flop = 0;              // `model_flop` without the masked part of attention, where kernels skip it
   double settled_clock = 1;             // share of the full clock that the bodies are priced at, unless a clock is set

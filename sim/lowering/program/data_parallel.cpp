@@ -10,6 +10,7 @@
 #include "program/data_parallel.hpp"
 
 #include "program/optimizer_offload.hpp"
+#include "program/quantized_exchange.hpp"
 
 #include <algorithm>
 
@@ -62,6 +63,7 @@ double copied_from_host(const Job& job, double gathered_width, const HeldParamet
 }  // namespace
 
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
+  if (reduces_quantized(job)) return quantized_reduction(job, held);
   const ZeroStage zero = zero_of(job);
   const StateSharding state = state_sharding(job.strategy, zero);
   std::vector<ReplicaCollective> out;
@@ -81,9 +83,15 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   return out;
 }
 
-std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held) {
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held,
+                                                GatheredFrom from) {
   const ZeroStage zero = zero_of(job);
   const double width = of.gathered_bytes_per_element;
+  if (job.strategy.quantized_gathers || from == GatheredFrom::second_copy) {
+    std::vector<ReplicaCollective> out = gather_of_copies(job, width, held, from);
+    out.front().host_bytes = copied_from_host(job, width, held);
+    return out;
+  }
   const bool broadcast = job.framework.sharding.broadcast_parameters && !zero.gradients;
   const int pieces = broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1;
   const double most = zero.parameters ? job.framework.sharding.max_gather_bytes_per_s : 0;
@@ -122,6 +130,12 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
       return costs.across_group;
     case ReplicaGroup::experts:
       return costs.expert_data_group;
+    case ReplicaGroup::second:
+      return costs.second_group;
+    case ReplicaGroup::node:
+      return costs.node_group;
+    case ReplicaGroup::between_nodes:
+      return costs.between_nodes_group;
     case ReplicaGroup::all:
       break;
   }
@@ -129,7 +143,8 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
 }
 
 bool joins_classes(const StageCosts& costs, ReplicaGroup among) {
-  return among != ReplicaGroup::shard || costs.shard_group.shape.ranks == costs.data_group.shape.ranks;
+  const bool apart = among == ReplicaGroup::shard || among == ReplicaGroup::second || among == ReplicaGroup::node;
+  return !apart || group_of(costs, among).shape.ranks == costs.data_group.shape.ranks;
 }
 
 const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs) {

@@ -47,8 +47,14 @@ bool keeps_masters_alone(const Job& job);
 
 // Groups of the replicas of a rank. Consecutive replicas that share one sharded copy form a group `shard`; replicas
 // that hold the same shard form a group `across`. Only some of the replicas hold the same experts; the state of these
-// experts is sharded over all replicas that hold them.
-enum class ReplicaGroup : std::uint8_t { all, shard, across, experts };
+// experts is sharded over all replicas that hold them. The last three are groups of ZeRO++ (quantized_exchange.hpp).
+enum class ReplicaGroup : std::uint8_t { all, shard, across, experts, second, node, between_nodes };
+
+// Copy of the parameters that a gather reads.
+enum class GatheredFrom : std::uint8_t {
+  shards,       // the shards that optimizers update
+  second_copy,  // strategy.zero_second_group: in all passes after the first forward pass of an iteration
+};
 
 struct ReplicaCollective {
   std::string_view name;
@@ -64,10 +70,11 @@ struct ReplicaCollective {
 
 // Returns the collectives that sum the gradients of parameters over all replicas, in order: an all-reduce; with ZeRO a
 // reduce-scatter over the shard group, then an all-reduce of the shard across groups. Gradients of experts are summed
-// likewise among the replicas that hold the experts.
+// likewise among the replicas that hold the experts. With strategy.quantized_reductions: quantized_reduction().
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held);
 // Returns the collectives that make some of a stage's sharded parameters whole, in order. At least one collective.
-std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held);
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held,
+                                                GatheredFrom from = GatheredFrom::shards);
 // Elements that one rank holds of the parameters that it shares with its replicas. `lies` selects the optimizer state
 // (the default), the gradients, or the parameters outside passes.
 double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies = &StateSharding::state);

@@ -95,18 +95,41 @@ std::vector<int> Job::expert_data_group(int stage) const {
   return group_over(stage, axes);
 }
 
-std::vector<int> Job::shard_group(int stage, int data) const {
+std::vector<int> Job::neighbours(int stage, int data, int size) const {
   const std::vector<int> all = data_group(stage);
-  const int shards = strategy.shards();
-  const auto first = all.begin() + data * strategy.context / shards * shards;
-  return {first, first + shards};
+  const auto first = all.begin() + data * strategy.context / size * size;
+  return {first, first + size};
 }
 
-std::vector<int> Job::across_group(int stage) const {
+std::vector<int> Job::spread(int stage, int apart) const {
   const std::vector<int> all = data_group(stage);
   std::vector<int> ranks;
-  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(strategy.shards())) ranks.push_back(all[i]);
+  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(apart)) ranks.push_back(all[i]);
   return ranks;
+}
+
+std::vector<int> Job::shard_group(int stage, int data) const { return neighbours(stage, data, strategy.shards()); }
+
+std::vector<int> Job::across_group(int stage) const { return spread(stage, strategy.shards()); }
+
+int Job::places_in_node() const {
+  const auto node_of = [&](int place) {
+    const DevicePlace at =
+        cluster.place_of(rank_of(0, place / strategy.context, place % strategy.context * strategy.tensor));
+    return at.node;
+  };
+  int places = 1;
+  while (places < strategy.replicas() && node_of(places) == node_of(0)) ++places;
+  return places;
+}
+
+std::vector<int> Job::groups_apart() const {
+  std::vector<int> sizes;
+  if (strategy.shards() > 1) sizes.push_back(strategy.shards());
+  if (strategy.zero_second_group > 1) sizes.push_back(strategy.zero_second_group);
+  if (strategy.quantized_reductions) sizes.push_back(places_in_node());
+  std::erase(sizes, strategy.replicas());
+  return sizes;
 }
 
 const NodeGroup& Job::hardware_of(int stage, int data) const {

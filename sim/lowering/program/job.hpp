@@ -71,6 +71,15 @@ struct Job {
   std::vector<int> expert_data_group(int stage) const;            // data group: ranks with the first one's experts
   std::vector<int> shard_group(int stage, int data = 0) const;    // data group: ranks that share a sharded copy
   std::vector<int> across_group(int stage) const;                 // data group: ranks with the first one's shard
+  // The first `size` of each run of consecutive places in a data group that a replica's first rank lies in.
+  std::vector<int> neighbours(int stage, int data, int size) const;
+  // Data group: every `apart`-th place from the first on.
+  std::vector<int> spread(int stage, int apart) const;
+  // Number of the first places in a data group that lie in one node.
+  int places_in_node() const;
+  // Sizes of the groups of neighbours in a data group that communicate without the others: ranks that share a sharded
+  // copy, ranks that share a second copy, ranks of one node that exchange gradients. Groups of all are not listed.
+  std::vector<int> groups_apart() const;
 
   // The nodes that a replica of a stage runs on. Error(infeasible) if its ranks are on nodes of several types: the
   // ranks run every pass together.

@@ -434,11 +434,14 @@ void Lowering::emit_in_parts(int stage) {
   const bool released = data_parallel(stage).gathers_in_passes();
   const bool ahead = forward ? habits.prefetch_forward : habits.prefetch_backward;
   const bool prefetches = !released || (habits.overlaps_gathers && ahead);
+  const bool again = !forward || state(stage, 0).began[static_cast<std::size_t>(next(stage, 0).chunk)];
+  const bool second = again && job_.strategy.zero_second_group > 0;
+  const GatheredFrom from = second ? GatheredFrom::second_copy : GatheredFrom::shards;
   std::vector<std::vector<TaskId>> gathered(parts.size());
   std::size_t gathering = 0;
   const auto gather = [&](After after) {
     if (parts[gathering].gathers.total() > 0)
-      gathered[gathering] = data_.gather(stage, parts[gathering].gathers, released ? after : After::nothing);
+      gathered[gathering] = data_.gather(stage, parts[gathering].gathers, released ? after : After::nothing, from);
     ++gathering;
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {

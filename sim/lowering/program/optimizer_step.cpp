@@ -9,6 +9,11 @@
 //   Muon                one moment less for matrices of layers, read and written, and in addition the bytes
 //                       of orthogonalization.hpp                                                     -8
 //   states of 1 or 2 bytes  each read and written, and a byte less for each that the type saves
+//   projected gradients of the matrices of layers (low_rank_step.hpp): no whole moments, and the update that a product
+//                       takes back is read and written to be scaled                                     -8
+//                       A projection has moments of its own, by kernels for each operation: besides reading and
+//                       writing both once, 24; its gradient is read twice, a denominator written and read twice, a
+//                       quotient written, 28                                                     16 + 52 each
 //   LAMB                the update is written, its norm and the parameter's are taken, then both are
 //                       read again to apply it (NVIDIA/apex FusedLAMB: stage 1, two norms, stage 2)  +20
 
@@ -60,11 +65,32 @@ double matrix_share(const StageParameters& parameters) {
   return parameters.elements > 0 ? parameters.matrix_elements / parameters.elements : 0;
 }
 
-}  // namespace
+// Bytes of the moments of a value.
+double moment_bytes(const Job& job) {
+  if (job.training.optimizer == Optimizer::adafactor) return 0;
+  return 2 * (job.training.optimizer == Optimizer::adam_8bit ? kMomentIn8Bits : kMoment);
+}
 
-bool has_master_copy(const Framework& framework) { return framework.memory.optimizer_bytes > 2 * kMoment; }
+// Bytes of state for each parameter of a stage that projections of gradients add, mostly less than 0.
+double bytes_of_projections(const Job& job, const StageParameters& parameters) {
+  if (!job.training.low_rank_gradients.any() || parameters.elements <= 0) return 0;
+  const LowRankState& low = parameters.low_rank;
+  return (moment_bytes(job) * (low.projected - low.elements) + gradient_bytes(job) * low.projectors) /
+         parameters.elements;
+}
 
-double optimizer_bytes(const Job& job, const StageParameters& parameters) {
+// The same of the bytes that a step moves, products aside.
+double traffic_of_projections(const Job& job, const StageParameters& parameters) {
+  if (!job.training.low_rank_gradients.any() || parameters.elements <= 0) return 0;
+  constexpr double scaled = 2 * 4;
+  constexpr double beside_moments = 13 * 4;
+  const LowRankState& low = parameters.low_rank;
+  return (2 * moment_bytes(job) * (low.projected - low.elements) + scaled * low.elements +
+          beside_moments * low.projected) /
+         parameters.elements;
+}
+
+double state_bytes(const Job& job, const StageParameters& parameters) {
   switch (job.training.optimizer) {
     case Optimizer::none:
       return 0;
@@ -81,7 +107,7 @@ double optimizer_bytes(const Job& job, const StageParameters& parameters) {
   }
 }
 
-double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters) {
+double traffic_bytes(const Job& job, const StageParameters& parameters) {
   constexpr double lamb_beyond_adam = 20;
   switch (job.training.optimizer) {
     case Optimizer::none:
@@ -100,6 +126,18 @@ double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters
       break;
   }
   return adam_traffic_bytes(job);
+}
+
+}  // namespace
+
+bool has_master_copy(const Framework& framework) { return framework.memory.optimizer_bytes > 2 * kMoment; }
+
+double optimizer_bytes(const Job& job, const StageParameters& parameters) {
+  return state_bytes(job, parameters) + bytes_of_projections(job, parameters);
+}
+
+double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters) {
+  return traffic_bytes(job, parameters) + traffic_of_projections(job, parameters);
 }
 
 double host_step_seconds(const Job& job, const StageParameters& parameters) {
@@ -150,6 +188,32 @@ FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
   return out;
 }
 
+LowRankStep low_rank_step(const StagePlan& plan) {
+  LowRankStep all;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const LowRankStep& block = plan.bodies_of(run.block).low_rank;
+      all.seconds += run.count * block.seconds;
+      all.search_s += run.count * block.search_s;
+      all.energy_j += run.count * block.energy_j;
+      all.flop += run.count * block.flop;
+      all.bytes += run.count * block.bytes;
+    }
+  }
+  return all;
+}
+
+FoldedBody low_rank_body(const StagePlan& plan) {
+  const LowRankStep all = low_rank_step(plan);
+  FoldedBody out;
+  out.device = out.kernels = to_picoseconds(all.seconds);
+  out.flop = out.executed_flop = all.flop;
+  out.bytes = all.bytes;
+  out.energy_j = all.energy_j;
+  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
+  return out;
+}
+
 FoldedBody update_body(const StagePlan& plan) {
   FoldedBody out;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -163,6 +227,7 @@ FoldedBody update_body(const StagePlan& plan) {
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
   FoldedBody out = step_body(job, plan.parameters, plan.costs);
   append(out, orthogonalization_body(job, plan));
+  append(out, low_rank_body(plan));
   append(out, update_body(plan));
   return out;
 }

@@ -28,6 +28,10 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
 // the ranks that share the state.
 FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan);
 
+// Work on all matrices of a stage whose gradients are projected, and its body; nothing where none are.
+LowRankStep low_rank_step(const StagePlan& plan);
+FoldedBody low_rank_body(const StagePlan& plan);
+
 // Kernels that a rank's blocks run on the new parameters, once an iteration, after the optimizer step.
 FoldedBody update_body(const StagePlan& plan);
 

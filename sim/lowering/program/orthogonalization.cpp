@@ -21,7 +21,8 @@ bool ends_in_loss(const PartitionedBlock& block) {
                      [](const Operator& op) { return op.kind == OperatorKind::cross_entropy; });
 }
 
-// Rows and columns of the matrices, as m and n; batch: number of experts; k has no meaning.
+}  // namespace
+
 std::vector<GemmShape> matrices_of(const PartitionedBlock& block) {
   std::vector<GemmShape> out;
   if (ends_in_loss(block)) return out;
@@ -31,6 +32,8 @@ std::vector<GemmShape> matrices_of(const PartitionedBlock& block) {
   }
   return out;
 }
+
+namespace {
 
 double product_bytes(const GemmShape& shape) {
   return kElementBytes * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
@@ -77,22 +80,22 @@ double matrix_elements(const PartitionedBlock& block) {
   return elements;
 }
 
-Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& of_layers) {
+Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& kernels) {
   Orthogonalization out;
   const std::vector<GemmShape> matrices = matrices_of(block);
-  const KernelModel kernels = alone(matrices, of_layers);
+  const KernelModel own = alone(matrices, kernels);
   for (const GemmShape& matrix : matrices) {
     double seconds = 0;
     const auto add = [&](const KernelCost& cost, double times) {
       seconds += times * cost.seconds;
-      out.energy_j += times * energy_above_waiting_j(kernels, cost);
+      out.energy_j += times * energy_above_waiting_j(own, cost);
     };
     for (const GemmShape& product : products_of(matrix)) {
-      add(kernels.price_gemm(product, product_bytes(product)), kIterations);
+      add(own.price_gemm(product, product_bytes(product)), kIterations);
       out.flop += kIterations * product.flop();
       out.bytes += kIterations * product_bytes(product);
     }
-    add(kernels.price_memory_bound(other_bytes(matrix)), 1);
+    add(own.price_memory_bound(other_bytes(matrix)), 1);
     out.bytes += other_bytes(matrix);
     out.seconds += seconds;
     out.largest_s = std::max(out.largest_s, seconds / matrix.batch);

@@ -4,6 +4,8 @@
 #include "program/job.hpp"
 #include "sharding/partition.hpp"
 
+#include <vector>
+
 namespace mirfak {
 
 // Work of Muon on a block's matrices in addition to its momentum, once an iteration on one device.
@@ -14,6 +16,10 @@ struct Orthogonalization {
   double flop = 0;
   double bytes = 0;
 };
+
+// Returns rows and columns of a layer's matrices that products multiply by, as m and n; batch: number of experts; k has
+// no meaning. None of embeddings and output projections.
+std::vector<GemmShape> matrices_of(const PartitionedBlock& block);
 
 // Elements, on one device, of a layer's matrices that products multiply by. Muon does not apply to embeddings, output
 // projections, norms and biases (arXiv 2502.16982, section 2).

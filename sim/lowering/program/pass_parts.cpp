@@ -6,6 +6,8 @@
 #include "program/pass_parts.hpp"
 
 #include "program/data_parallel.hpp"
+#include "program/quantized_exchange.hpp"
+#include "strategy/rules.hpp"
 
 #include <algorithm>
 
@@ -30,6 +32,9 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
   const bool again =
       makes_input_gradient(kind) && data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass;
   const bool gathers = forward || again;
+  const bool later = !forward || microbatches(job.strategy, job.training) > 1;
+  const GatheredFrom from =
+      later && job.strategy.zero_second_group > 0 ? GatheredFrom::second_copy : GatheredFrom::shards;
   const bool root = job.framework.sharding.root_unit && chunk.embedding && chunk.head;
   std::vector<PassPart> parts;
   for (int i = 0; i < chunk.blocks(); ++i) {
@@ -46,7 +51,7 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
       all.shared += chunk.frozen_of(last);
     }
     if (root && block == last) trained = all = {};
-    PassPart part{i, i + 1, {}, {}, {}};
+    PassPart part{i, i + 1, {}, {}, {}, from};
     if (gathers && !kept) {
       part.gathers = all;
       part.casts = trained;
@@ -72,13 +77,13 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
     if (held.total() < full && i + 1 < chunk.blocks()) continue;
     (forward ? part.gathers : part.reduces) = held;
     parts.push_back(part);
-    part = {i + 1, i + 1, {}, {}, {}};
+    part = {i + 1, i + 1, {}, {}, {}, GatheredFrom::shards};
     held = {};
   }
   if (!forward) return parts;
   std::reverse(parts.begin(), parts.end());
   for (PassPart& bucket : parts) {
-    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}, {}};
+    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}, {}, bucket.from};
   }
   return parts;
 }
@@ -89,12 +94,22 @@ double cast_bytes(const Job& job, const HeldParameters& held) {
   return bytes > 0 && keeps_masters_alone(job) ? shard_of(job, held, &StateSharding::parameters) * bytes : 0;
 }
 
+// All launches of a kernel as one step.
+BodyStep repeated(const ExchangeKernel& kernel, const KernelModel& kernels) {
+  KernelCost cost = kernels.price_memory_bound(kernel.bytes / kernel.launches);
+  for (double* const of_all : {&cost.seconds, &cost.flop, &cost.executed_flop, &cost.bytes, &cost.clocked_s}) {
+    *of_all *= kernel.launches;
+  }
+  return kernel_step(kernel.name, kernels, cost);
+}
+
 }  // namespace
 
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part) {
   const ShardingHabits& habits = job.framework.sharding;
   const bool casts = gradient_bytes(job) != bytes_per_element(job.precision());
-  const double reduced = part.reduces.total() * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
+  const double whole = reduces_quantized(job) ? part.reduces.quantized.whole_elements : part.reduces.total();
+  const double reduced = whole * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
   // The only rank of a group gathers into the tensors that the kernels read.
   const double gathered = job.strategy.replicas() > 1 ? part.gathers.total() * habits.gather_copy_bytes : 0;
   Body body;
@@ -106,6 +121,10 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
   if (cast > 0) copy("cast shards of parameters", cast);
   if (gathered > 0) copy("copy gathered parameters", gathered);
   if (reduced > 0) copy("copy gradients", reduced);
+  for (const std::vector<ExchangeKernel>& kernels :
+       {gather_kernels(job, part.gathers, part.from), reduction_kernels(job, part.reduces)}) {
+    for (const ExchangeKernel& kernel : kernels) body.steps.push_back(repeated(kernel, costs.kernels));
+  }
   return body;
 }
 
@@ -143,7 +162,8 @@ std::vector<PartCollectives> collectives_of(const Job& job, const StageCosts& co
       continue;
     }
     PartCollectives& own = out.emplace_back();
-    if (gathers && part.gathers.total() > 0) own.gather = held_by(parameter_gather(job, parameters, part.gathers));
+    if (gathers && part.gathers.total() > 0)
+      own.gather = held_by(parameter_gather(job, parameters, part.gathers, part.from));
     if (reduces && part.reduces.total() > 0) own.reduce = held_by(gradient_reduction(job, part.reduces));
   }
   return out;

@@ -17,6 +17,7 @@ struct PassPart {
   HeldParameters gathers;
   HeldParameters casts;  // gathered parameters that an optimizer steps: their shards have its precision
   HeldParameters reduces;
+  GatheredFrom from = GatheredFrom::shards;  // copy that such parts gather from, all but the first of an iteration
 };
 
 // Cuts a pass of a chunk into parts at collectives of the replicas; the consecutive parts make up the pass. Empty if no

@@ -26,9 +26,9 @@ std::string_view name_of(TaskKind kind) {
 }
 
 std::string_view name_of(GroupKind kind) {
-  constexpr std::array<std::string_view, kGroupKinds> names = {"team",           "tensor", "context",  "expert",
-                                                               "data",           "shard",  "across",   "expert_data",
-                                                               "tied_embedding", "part",   "transfer", "all"};
+  constexpr std::array<std::string_view, kGroupKinds> names = {
+      "team",           "tensor", "context",  "expert", "data",        "shard", "across",       "expert_data",
+      "tied_embedding", "part",   "transfer", "all",    "second_copy", "node",  "between_nodes"};
   return names[static_cast<std::size_t>(kind)];
 }
 

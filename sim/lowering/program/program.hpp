@@ -80,8 +80,11 @@ enum class GroupKind : std::uint8_t {
   part,            // the two stages that hold the same part of the model
   transfer,        // the ends of transfers between stages: two ranks, or more where stages differ in shape
   all,             // all ranks: the norm of all gradients
+  second_copy,     // ranks of `data` that share a second copy of the parameters
+  node,            // ranks of `data` in one node
+  between_nodes,   // ranks of `data` in the same place of each node
 };
-inline constexpr std::size_t kGroupKinds = 12;
+inline constexpr std::size_t kGroupKinds = 15;
 std::string_view name_of(GroupKind kind);
 
 // Properties that all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by

@@ -4,6 +4,7 @@
 //   delayed    x -> rows, columns                        a normalization writes the rows itself
 //   current    x -> largest;  x -> rows, columns
 //   rows       x -> largest;  x -> rows;  x -> columns   torchao: as Inductor divides the work
+//                                                        (with wide weight gradients no columns)
 //   block      x -> rows, columns
 //   micro      x -> rows, columns
 //   nested     x -> largest;  x -> rows;  x -> columns   NVFP4: the columns after a Hadamard transform, so by another
@@ -37,6 +38,7 @@ std::optional<Quantization> quantization_of(const Job& job) {
   out.second_copies = !whole || BlockHardware(job).one_layout;
   out.transposable = whole;
   out.two_kernels = casts_apart;
+  out.wide_weight_gradients = recipe.wide_weight_gradients;
   out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
   out.narrow_parameters = job.training.fp8_parameters;
   out.caches_parameters = !data_parallel_plan(job).gathers_in_passes();

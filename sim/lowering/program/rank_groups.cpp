@@ -27,6 +27,12 @@ GroupKind kind_among(ReplicaGroup replicas) {
       return GroupKind::across;
     case ReplicaGroup::experts:
       return GroupKind::expert_data;
+    case ReplicaGroup::second:
+      return GroupKind::second_copy;
+    case ReplicaGroup::node:
+      return GroupKind::node;
+    case ReplicaGroup::between_nodes:
+      return GroupKind::between_nodes;
     case ReplicaGroup::all:
       break;
   }
@@ -96,6 +102,7 @@ GroupingId RankGroups::over(MeshAxisSet axes, const Strategy& own) {
 }
 
 GroupingId RankGroups::among(ReplicaGroup replicas) {
+  const auto of_node = static_cast<std::uint32_t>(job_.strategy.quantized_reductions ? job_.places_in_node() : 1);
   const auto key_of = [&](const ProgramRank& rank) -> std::optional<Key> {
     const Strategy& s = strategy_of(rank);
     const ExpertSpan span = s.expert_span();
@@ -109,6 +116,12 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
         return Key{rank.stage, rank.tensor, folded_ ? 0 : member % shards, 0};
       case ReplicaGroup::experts:
         return Key{rank.stage, rank.tensor, folded_ ? 0 : rank.data % sharing, span.context ? rank.context : 0};
+      case ReplicaGroup::second:
+        return Key{rank.stage, rank.tensor, member / static_cast<std::uint32_t>(s.zero_second_group), 0};
+      case ReplicaGroup::node:
+        return Key{rank.stage, rank.tensor, member / of_node, 0};
+      case ReplicaGroup::between_nodes:
+        return Key{rank.stage, rank.tensor, folded_ ? 0 : member % of_node, 0};
       case ReplicaGroup::all:
         break;
     }
@@ -123,6 +136,12 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
         return s.replicas() / s.shards();
       case ReplicaGroup::experts:
         return s.expert_replicas();
+      case ReplicaGroup::second:
+        return s.zero_second_group;
+      case ReplicaGroup::node:
+        return static_cast<int>(of_node);
+      case ReplicaGroup::between_nodes:
+        return s.replicas() / static_cast<int>(of_node);
       case ReplicaGroup::all:
         break;
     }
@@ -167,6 +186,12 @@ GroupingId RankGroups::like(const Grouping& other) {
       return among(ReplicaGroup::across);
     case GroupKind::expert_data:
       return among(ReplicaGroup::experts);
+    case GroupKind::second_copy:
+      return among(ReplicaGroup::second);
+    case GroupKind::node:
+      return among(ReplicaGroup::node);
+    case GroupKind::between_nodes:
+      return among(ReplicaGroup::between_nodes);
     case GroupKind::transfer:
     case GroupKind::tied_embedding:
     case GroupKind::part:

@@ -248,19 +248,38 @@ void check_experts(const Job& job) {
 }
 
 // Members of a sharding group are counted over context ranks as well, as Job::data_group lists them.
-void check_shards(const Job& job, const std::vector<int>& class_of) {
+void check_groups(const Job& job, const std::vector<int>& class_of) {
   const Strategy& s = job.strategy;
-  const int shards = s.shards();
-  if (shards == s.replicas()) return;
-  for (int member = 0; member < s.replicas(); ++member) {
-    const int first = (member - member % shards) / s.context;
-    const int own = member / s.context;
-    if (class_of[static_cast<std::size_t>(first)] == class_of[static_cast<std::size_t>(own)]) continue;
+  for (const int size : job.groups_apart()) {
+    for (int member = 0; member < s.replicas(); ++member) {
+      const int first = (member - member % size) / s.context;
+      const int own = member / s.context;
+      if (class_of[static_cast<std::size_t>(first)] == class_of[static_cast<std::size_t>(own)]) continue;
+      fail_infeasible({},
+                      fmt::format("replicas {} and {} share a sharded copy of the state, or gather or exchange without "
+                                  "the others (groups of {}), but differ in type of node, placement or microbatches",
+                                  first, own, size),
+                      "leave strategy.zero_group, zero_second_group and quantized_reductions out, or order "
+                      "cluster.nodes so that each group has equal replicas");
+    }
+  }
+}
+
+// Gradients are exchanged in 4 bits among as many ranks in each node, which the first node has.
+void check_nodes(const Job& job) {
+  if (!job.strategy.quantized_reductions) return;
+  const int places = job.places_in_node();
+  const std::vector<int> ranks = job.data_group(0);
+  const auto node_of = [&](std::size_t place) { return job.cluster.place_of(ranks[place]).node; };
+  for (std::size_t place = 0; place < ranks.size(); ++place) {
+    const bool begins = place % static_cast<std::size_t>(places) == 0;
+    const bool is_new = place == 0 || node_of(place) != node_of(place - 1);
+    if (begins == is_new && ranks.size() % static_cast<std::size_t>(places) == 0) continue;
     fail_infeasible({},
-                    fmt::format("replicas {} and {} share a sharded copy of the state (groups of {}), but differ in "
-                                "type of node, placement or microbatches",
-                                first, own, shards),
-                    "leave strategy.zero_group out, or order cluster.nodes so that each group has equal replicas");
+                    fmt::format("strategy.quantized_reductions: the first node holds {} data-parallel ranks of a "
+                                "stage, and others do not: rank {}",
+                                places, ranks[place]),
+                    "use nodes with equally many GPUs, or leave quantized_reductions out");
   }
 }
 
@@ -280,9 +299,10 @@ bool folds(const Job& job) {
   // Only groups of all ranks say which groups leave a node.
   if (!s.stages.empty() || !job.cluster.perturbations().ports.empty()) return false;
   const int in_step = s.expert_span().data * s.context;  // consecutive ones among a tensor rank's replicas() at a stage
-  const int of_copy = s.shards() == s.replicas() ? 1 : s.shards();
+  std::vector<int> sizes = job.groups_apart();
+  sizes.push_back(in_step);
   for (int rank = 0; rank < static_cast<int>(s.ranks()); ++rank) {
-    for (const int alike : {in_step, of_copy}) {
+    for (const int alike : sizes) {
       const int first = job.first_neighbour(rank, alike);
       if (job.cluster.perturbations().of(rank) != job.cluster.perturbations().of(first)) return false;
     }
@@ -309,7 +329,8 @@ std::vector<ReplicaClass> replica_classes(const Job& job) {
   }
   if (placed) check_experts(job);
   const std::vector<int> class_of = number_classes(job, perturbed, placed);
-  check_shards(job, class_of);
+  check_groups(job, class_of);
+  check_nodes(job);
   std::vector<ReplicaClass> out;
   for (int replica = 0; replica < job.strategy.data; ++replica) {
     const auto number = static_cast<std::size_t>(class_of[static_cast<std::size_t>(replica)]);

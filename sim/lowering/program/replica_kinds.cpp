@@ -63,7 +63,7 @@ class TeamKinds {
   bool holds() const {
     const Strategy& s = job_.strategy;
     const std::size_t in_step = together() * static_cast<std::size_t>(s.context);
-    const std::size_t of_copy = s.shards() == s.replicas() ? 1 : static_cast<std::size_t>(s.shards());
+    const std::vector<int> apart = job_.groups_apart();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       const auto differs = [&](std::size_t other) {
         return graph_.colour(ranks_[rank].vertex) != graph_.colour(ranks_[other].vertex);
@@ -72,9 +72,12 @@ class TeamKinds {
         if (differs(ranks_[rank].first_of_stage)) return false;
         continue;
       }
-      const std::size_t first_of_copy = first_of(of_copy, rank);
-      if (colour_of_team(ranks_[rank].team) != colour_of_team(ranks_[first_of_copy].team)) return false;
-      if (!whole_teams_ && (differs(first_of(in_step, rank)) || differs(first_of_copy))) return false;
+      if (!whole_teams_ && differs(first_of(in_step, rank))) return false;
+      for (const int size : apart) {
+        const std::size_t first = first_of(static_cast<std::size_t>(size), rank);
+        if (colour_of_team(ranks_[rank].team) != colour_of_team(ranks_[first].team)) return false;
+        if (!whole_teams_ && differs(first)) return false;
+      }
     }
     return true;
   }

@@ -107,7 +107,7 @@ void ReplicaWriter::sum_norms(int stage) {
   run(stage, {"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}, gradients(stage));
 }
 
-std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after) {
+std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after, GatheredFrom from) {
   Waits waits;
   for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
     const TeamWriter& writer = teams_.team(stage, replica);
@@ -125,7 +125,7 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held,
   // The collectives run in order on one stream: a task that waits for the last of them waits for all.
   std::vector<TaskId> tasks;
   const StageParameters& parameters = teams_.plan(stage, 0).parameters;
-  for (const ReplicaCollective& collective : parameter_gather(job_of(stage), parameters, held)) {
+  for (const ReplicaCollective& collective : parameter_gather(job_of(stage), parameters, held, from)) {
     tasks = run(stage, collective, waits);
   }
   return tasks;

@@ -31,7 +31,8 @@ class ReplicaWriter {
     nothing,
   };
   // Gathers parameters (those of one rank after the gather). Returns the tasks, replica after replica, lane after lane.
-  std::vector<TaskId> gather(int stage, const HeldParameters& held, GatherAfter after);
+  std::vector<TaskId> gather(int stage, const HeldParameters& held, GatherAfter after,
+                             GatheredFrom from = GatheredFrom::shards);
 
  private:
   using Waits = std::vector<std::vector<TaskId>>;  // by rank of a stage, replica after replica, lane after lane

@@ -4,6 +4,7 @@
 #include "program/optimizer_step.hpp"
 #include "program/outer_state.hpp"
 #include "program/pass_parts.hpp"
+#include "program/quantized_exchange.hpp"
 #include "program/unit_memory.hpp"
 
 #include <algorithm>
@@ -42,13 +43,24 @@ double reduced(const Job& job, const ChunkPlan& chunk) {
   return std::min(largest, job.framework.sharding.bucket_parameters + chunk.largest_parameter());
 }
 
+// Parameters that arrive for the largest part of a pass.
+double arriving(const Job& job, const ChunkPlan& chunk) {
+  double largest = 0;
+  if (!job.strategy.quantized_gathers) return largest;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
+    largest = std::max(largest, part.gathers.total());
+  }
+  return largest;
+}
+
 double in_flight(const Job& job, const StageContents& stage) {
   const double width = bytes_per_element(job.precision());
   const double reduced_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
   double bytes = 0;
   for (const ChunkPlan& chunk : stage.chunks) {
     bytes = std::max(bytes, gathered(job, chunk) * stage.parameters.gathered_bytes_per_element +
-                                reduced(job, chunk) * reduced_width);
+                                reduced(job, chunk) * reduced_width +
+                                exchange_buffers(job, arriving(job, chunk), chunk.largest_parameter()));
   }
   return bytes;
 }
@@ -84,6 +96,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
     use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
     if (master) use.optimizer = std::max(0.0, use.optimizer - stepped * kMasterBytes);
     if (job.strategy.offload_parameters) use.parameters = 0;
+    use.parameters += second_copy_bytes(job, stage.parameters);
   } else {
     use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
   }

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
+#include "program/quantized_exchange.hpp"
 #include "program/transfer_cost.hpp"
 #include "strategy/rules.hpp"
 
@@ -86,6 +87,32 @@ double tied_parameters(const ShardedBlocks& blocks) {
   return elements;
 }
 
+// Tensors of parameters with several axes in a framework: products and look-ups read them.
+std::vector<bool> matrices_of(const OperatorGraph& graph) {
+  std::vector<bool> out(graph.tensors.size());
+  for (const Operator& op : graph.operators) {
+    if (op.kind != OperatorKind::einsum && op.kind != OperatorKind::gather) continue;
+    for (const Operand& input : op.inputs) out[static_cast<std::size_t>(input.tensor)] = true;
+  }
+  return out;
+}
+
+TensorCounts count_tensors(const Job& job, const PartitionedBlock& block, bool copies) {
+  const std::vector<bool> matrices = matrices_of(block.graph);
+  TensorCounts out;
+  for (const ParameterShard& shard : block.parameters) {
+    const Tensor& parameter = block.graph.tensor(shard.tensor);
+    if (parameter.frozen || (parameter.tied && !copies)) continue;
+    if (matrices[static_cast<std::size_t>(shard.tensor)] && is_quantizable(job, shard.elements)) {
+      ++out.tensors;
+    } else {
+      ++out.whole_tensors;
+      out.whole_elements += shard.elements;
+    }
+  }
+  return out;
+}
+
 // Sets the numbers of parameters of a chunk's blocks.
 void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& plan) {
   for (BlockRun& run : plan.runs) {
@@ -101,6 +128,7 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     if (plan.beside_embedding && run.block == blocks.head_id()) {
       (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
     }
+    if (job.strategy.quantized_reductions) run.quantized = count_tensors(job, blocks.of(run.block), copies);
     // Prediction modules use the model's one head.
     if (run.block == blocks.head_id()) {
       run.parameters /= run.count;
@@ -161,6 +189,13 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
   return elements > 0 ? bytes / elements : wide;
 }
 
+void add_low_rank(const Job& job, const ShardedBlocks& blocks, const BlockRun& run, LowRankState& to) {
+  const LowRankState block = low_rank_state(blocks.of(run.block), job.training.low_rank_gradients.rank);
+  to.elements += run.count * block.elements;
+  to.projected += run.count * block.projected;
+  to.projectors += run.count * block.projectors;
+}
+
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
   const bool muon = job.training.optimizer == Optimizer::muon;  // searches count very many stages
   StageParameters out;
@@ -171,7 +206,9 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
       out.expert_elements += run.count * run.experts;
+      if (job.training.low_rank_gradients.any()) add_low_rank(job, blocks, run, out.low_rank);
       if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
+      for (int i = 0; i < held(blocks, run); ++i) out.quantized += run.quantized;
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
       out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;

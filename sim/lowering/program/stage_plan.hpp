@@ -13,14 +13,31 @@
 namespace mirfak {
 
 // Trained parameters on one rank, by the replicas that hold them.
+// Trained tensors whose gradients are exchanged in 4 bits one by one, and those that never are
+// (quantized_exchange.hpp). All are 0 without such exchanges.
+struct TensorCounts {
+  double tensors = 0;
+  double whole_tensors = 0;
+  double whole_elements = 0;
+
+  TensorCounts& operator+=(const TensorCounts& other) {
+    tensors += other.tensors;
+    whole_tensors += other.whole_tensors;
+    whole_elements += other.whole_elements;
+    return *this;
+  }
+};
+
 struct HeldParameters {
   double shared = 0;   // held by all replicas
   double experts = 0;  // held only by the replicas that hold the same experts
+  TensorCounts quantized = {};
 
   double total() const { return shared + experts; }
   HeldParameters& operator+=(const HeldParameters& other) {
     shared += other.shared;
     experts += other.experts;
+    quantized += other.quantized;
     return *this;
   }
 };
@@ -34,6 +51,7 @@ struct BlockRun {
   double experts = 0;     // trained parameters that fewer replicas hold
   double frozen = 0;      // parameters that are not trained
   double largest = 0;     // largest single parameter
+  TensorCounts quantized = {};
 };
 
 // The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads].
@@ -57,7 +75,7 @@ struct ChunkPlan {
   double parameters_of(int index) const { return run_of(index).parameters; }
   HeldParameters held_by(int index) const {
     const BlockRun& run = run_of(index);
-    return {run.parameters - run.experts, run.experts};
+    return {run.parameters - run.experts, run.experts, run.quantized};
   }
   double frozen_of(int index) const { return run_of(index).frozen; }
   double largest_parameter() const;
@@ -85,6 +103,7 @@ struct StageParameters {
   double elements = 0;         // trained parameters
   double expert_elements = 0;  // trained parameters of experts that fewer replicas hold
   double matrix_elements = 0;  // trained parameters in matrices of layers, where Muon steps; else 0
+  LowRankState low_rank = {};  // of matrices of layers, where gradients are projected; else 0
   double frozen_elements = 0;  // parameters only held: no gradient, no optimizer state
   double bytes = 0;            // bytes of all parameters, in the formats that they are kept in
   double copy_bytes = 0;       // bytes of copies in other formats
@@ -92,8 +111,9 @@ struct StageParameters {
   double tied_elements = 0;            // size of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
   int tensors = 0;                     // number of tensors that the elements belong to
+  TensorCounts quantized;
 
-  HeldParameters held() const { return {elements - expert_elements, expert_elements}; }
+  HeldParameters held() const { return {elements - expert_elements, expert_elements, quantized}; }
 };
 
 // Pairs of stages that sum the gradients of a word embedding that is also the output projection: holders of the first

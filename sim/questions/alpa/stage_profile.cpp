@@ -134,7 +134,10 @@ double StageProfile::seconds_of(const StageContents& stage, const ChunkPlan& chu
     reduce = to_seconds(time_of(gradient_reduction(job, held), costs_));
   }
   if (replicas.gather != DataParallelPlan::Gather::never) {
-    gather = to_seconds(time_of(parameter_gather(job, stage.parameters, held), costs_));
+    const bool second = replicas.gathers_in_passes() && job.strategy.zero_second_group > 0;
+    gather = to_seconds(time_of(
+        parameter_gather(job, stage.parameters, held, second ? GatheredFrom::second_copy : GatheredFrom::shards),
+        costs_));
   }
   const double passes = longer(forward) + longer(backward);
   const double step = longer(step_body(job, stage.parameters, costs_));

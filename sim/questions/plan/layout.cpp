@@ -24,7 +24,7 @@ Job with(Job job, const Strategy& strategy) {
 struct StagePrices {
   int shape = 0;
   PricePlace blocks;
-  std::array<CommunicationGroup, 4> replicas;
+  std::array<CommunicationGroup, 7> replicas;
   std::vector<StageHardware> hardware;
 
   friend bool operator==(const StagePrices&, const StagePrices&) = default;
@@ -54,7 +54,11 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
     const int shape = shape_of[static_cast<std::size_t>(stage)];
     for (int own = 0; own < count(); ++own) {
       const StageCosts& at = costs[place(stage, own)];
-      StagePrices kind{shape, {at, 1}, {at.data_group, at.shard_group, at.expert_data_group, at.across_group}, nodes};
+      StagePrices kind{shape,
+                       {at, 1},
+                       {at.data_group, at.shard_group, at.expert_data_group, at.across_group, at.second_group,
+                        at.node_group, at.between_nodes_group},
+                       nodes};
       const auto found = std::find(known.begin(), known.end(), kind) - known.begin();
       kind_of.push_back(static_cast<int>(found));
       if (found < static_cast<std::ptrdiff_t>(known.size())) continue;

@@ -92,7 +92,10 @@ class CutStages {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const PassPart& part = parts[i];
       if (part.gathers.total() > 0) {
-        const Picoseconds gather = time_of(parameter_gather(job, contents.parameters, part.gathers), costs);
+        const auto from = [&](GatheredFrom copy) {
+          return time_of(parameter_gather(job, contents.parameters, part.gathers, copy), costs);
+        };
+        const Picoseconds gather = std::min(from(GatheredFrom::shards), from(part.from));
         if (part.first == 0) out.first_gather = gather;
         out.gather += gather;
       }

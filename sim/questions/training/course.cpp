@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "model/model_spec.hpp"
+#include "program/quantization_of_job.hpp"
 #include "strategy/rules.hpp"
 #include "training/estimate.hpp"
 #include "training/renewal.hpp"
@@ -69,6 +70,15 @@ MachinePower power_of(const Cluster& cluster, int spares) {
   out.around_idle_w = cluster.idle_host_power_w() + always_w;
   out.around_working_w = cluster.host_power_w() + always_w;
   return out;
+}
+
+std::int64_t iterations_of_last(const LastIterations& last, std::int64_t full) {
+  const auto iterations = std::llround(last.share * static_cast<double>(full));
+  if (iterations > 0 && iterations < full) return iterations;
+  fail_infeasible(last.where,
+                  fmt::format("operations.last_iterations: {} of {} iterations are {}", last.share, full,
+                              iterations > 0 ? "all of them" : "none"),
+                  "change share, or leave it out");
 }
 
 WorkPhase phase_of(const IterationResult& result, std::int64_t iterations, const MachinePower& power) {
@@ -228,7 +238,8 @@ std::vector<CheckpointTier> checkpoint_tiers(const Job& job, const Operations& o
 double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {
   if (plan.bytes > 0) return plan.bytes;
   const TrainingSpec& training = job.training;
-  if (training.optimizer != Optimizer::adam || training.adapters.rank > 0 || training.narrow_states()) {
+  if (training.optimizer != Optimizer::adam || training.adapters.rank > 0 || training.narrow_states() ||
+      training.low_rank_gradients.any()) {
     fail_infeasible(plan.where, "the size of a checkpoint of this optimizer is not known",
                     "write bytes or write_s of the checkpoint");
   }
@@ -243,6 +254,22 @@ Job job_of_step(Job job, const RampStep& step) {
   job.training.global_batch = step.global_batch;
   const auto broken = first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()});
   if (broken) fail_infeasible(step.where, "operations.batch_ramp: " + broken->message, broken->hint);
+  return job;
+}
+
+Job job_of_last(Job job, const LastIterations& last) {
+  const std::string name = "operations.last_iterations.precision";
+  if (job.training.local_steps.any()) {
+    fail_infeasible(last.where, "operations.last_iterations: learners change to no other precision",
+                    "leave it out, or training.local_steps");
+  }
+  job.training.precision = last.precision;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const std::optional<FormatObstacle> obstacle = format_obstacle(group.hardware.gpu, job);
+    if (obstacle) fail_infeasible(last.where, fmt::format("{}: {}", name, obstacle->message), "choose another");
+  }
+  const auto broken = first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()});
+  if (broken) fail_infeasible(last.where, fmt::format("{}: {}", name, broken->message), broken->hint);
   return job;
 }
 
@@ -262,8 +289,11 @@ TrainingCourse training_course(const Job& job, const Operations& operations, std
   for (std::size_t step = 0; step < operations.ramp.size(); ++step) {
     work.push_back(phase_of(phases[step], operations.ramp[step].iterations, power));
   }
-  const IterationResult& full = phases.back();
-  work.push_back(phase_of(full, full_iterations(job, operations, full), power));
+  const IterationResult& full = phases[operations.ramp.size()];
+  const std::int64_t left = full_iterations(job, operations, full);
+  const std::int64_t last = operations.last ? iterations_of_last(*operations.last, left) : 0;
+  work.push_back(phase_of(full, left - last, power));
+  if (last > 0) work.push_back(phase_of(phases.back(), last, power));
   TrainingCourse course{WorkCalendar(work, {CheckpointTier{}}, {})};
   course.failures = operations.failures;
   course.detection_s = operations.detection_s;

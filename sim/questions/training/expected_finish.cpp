@@ -21,6 +21,7 @@ void check_closed_form(const Job& job, const Operations& operations) {
   if (!operations.ramp.empty()) {
     refuse(operations.ramp.front().where, "operations.batch_ramp", "leave it out of the search");
   }
+  if (operations.last) refuse(operations.last->where, "operations.last_iterations", "leave it out of the search");
   if (operations.gpu_hours > 0) {
     refuse(operations.where, "operations.gpu_hours",
            "write training.tokens or operations.iterations: GPU hours are the same for every strategy");

@@ -17,6 +17,13 @@ struct RampStep {
   Location where;
 };
 
+// A share of the iterations of the full batch, at the end of a training, in another precision.
+struct LastIterations {
+  double share = 0;
+  std::string precision;  // a value of training.precision
+  Location where;
+};
+
 // One kind of checkpoints.
 struct CheckpointPlan {
   std::optional<double> interval_s;  // absent: the best interval
@@ -37,6 +44,7 @@ struct Operations {
   std::int64_t iterations = 0;  // number in the whole training; 0: follows from training.tokens or gpu_hours
   double gpu_hours = 0;         // GPU hours of the iterations, without failures; 0: not stated
   std::vector<RampStep> ramp;
+  std::optional<LastIterations> last;
   Failures failures;  // failures of the whole cluster
   double detection_s = 0;
   double restart_s = 0;

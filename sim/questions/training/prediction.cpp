@@ -19,6 +19,7 @@ std::vector<IterationResult> phases_of(const Job& job, const Operations& operati
   std::vector<IterationResult> phases;
   for (const RampStep& step : operations.ramp) phases.push_back(evaluator.evaluate(job_of_step(job, step)));
   phases.push_back(evaluator.evaluate(job));
+  if (operations.last) phases.push_back(evaluator.evaluate(job_of_last(job, *operations.last)));
   return phases;
 }
 
@@ -41,7 +42,7 @@ bool repairs_nodes(const Failures& failures) {
 TrainingPrediction predict_training(const Job& job, const Operations& operations, int samples, std::uint64_t seed) {
   const std::vector<IterationResult> phases = phases_of(job, operations);
   TrainingPrediction out{training_course(job, operations, phases)};
-  out.iteration = phases.back();
+  out.iteration = phases[operations.ramp.size()];
   const WorkCalendar& calendar = out.course.calendar;
   out.undisturbed_s = calendar.work_until(calendar.iterations());
   const auto started = std::chrono::steady_clock::now();

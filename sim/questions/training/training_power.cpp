@@ -15,6 +15,12 @@ namespace mirfak {
 
 namespace {
 
+const WorkPhase& longest(const std::vector<WorkPhase>& phases) {
+  const auto seconds = [](const WorkPhase& phase) { return static_cast<double>(phase.iterations) * phase.iteration_s; };
+  return *std::max_element(phases.begin(), phases.end(),
+                           [&](const WorkPhase& a, const WorkPhase& b) { return seconds(a) < seconds(b); });
+}
+
 std::size_t index_of(TimePart part) { return static_cast<std::size_t>(part); }
 
 class RunPower {
@@ -25,7 +31,7 @@ class RunPower {
     out_.machine_w.resize(static_cast<std::size_t>(intervals));
     out_.interval_s = end_s / intervals;
     out_.idle_w = course.costs.idle_w;
-    out_.training_w = calendar_.phases().back().power_w;
+    out_.training_w = longest(calendar_.phases()).power_w;
   }
 
   void add(const RunSpan& span) {
