@@ -577,9 +577,10 @@ constexpr std::array kRules = {
 std::span<const Rule> strategy_rules() { return kRules; }
 
 bool reads_state(const Rule& rule) {
-  constexpr std::array of_state = {recomputed_groups,  offloaded_optimizer,      offloaded_parameters,
-                                   whole_matrices,     meetings_need_even_batch, framework_shards,
-                                   zero_group_divides, gather_needs_shards};
+  constexpr std::array of_state = {recomputed_groups,       offloaded_optimizer,      offloaded_parameters,
+                                   whole_matrices,          meetings_need_even_batch, framework_shards,
+                                   zero_group_divides,      second_copy_divides,      exchanges_are_quantized,
+                                   gradients_are_projected, gather_needs_shards};
   return std::find(of_state.begin(), of_state.end(), rule.check) != of_state.end();
 }
 
