@@ -374,7 +374,7 @@ TEST_CASE("a layer's time falls no faster than its clock rises") {
   constexpr double rounding = 1e-4;
   Dice dice(39);
   int priced = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 80; ++i) {
     CAPTURE(i);
     const Job job = random_job(dice);
     if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) continue;

@@ -64,4 +64,20 @@ TEST_CASE("groups divide the same work as a ring and as heads alone, and keep al
   CHECK(exposed(groups) < exposed(heads));
 }
 
+TEST_CASE("a query of a window sees as many keys where its rank gathers those of others as where it has all") {
+  const auto executed = [](int context, std::int64_t window) {
+    Job job = job_with(context, 1, ContextCommunication::all_gather);
+    job.model.max_sequence = job.training.sequence_length = 8192;
+    job.model.window.tokens = window;
+    const IterationResult result = simulate(job).result;
+    CHECK(broken_laws(job, result).empty());
+    return result.executed_flop;
+  };
+  for (const std::int64_t window : {0, 128, 1024}) {
+    CAPTURE(window);
+    CHECK(executed(4, window) == doctest::Approx(executed(1, window)).epsilon(0.04));
+  }
+  CHECK(executed(4, 1024) < 0.9 * executed(4, 0));
+}
+
 }  // namespace context_groups_test

@@ -4,6 +4,7 @@
 #include "job_fixture.hpp"
 #include "model/model_loader.hpp"
 #include "simulation/iteration.hpp"
+#include "strategy/rules.hpp"
 #include "support/frameworks.hpp"
 #include "support/source_root.hpp"
 
@@ -259,6 +260,7 @@ std::vector<std::string> between_replicas(const Job& job, MeshAxisSet axes) {
 
 TEST_CASE("replicas sum gradients at the end of an iteration, and none of another tensor within a pass") {
   std::size_t models = 0;
+  std::size_t divided = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (file.path().extension() != ".yaml") continue;
     const std::string model = file.path().stem().string();
@@ -270,10 +272,13 @@ TEST_CASE("replicas sum gradients at the end of an iteration, and none of anothe
       Job job = small_job(24, 2, strategy, 32);
       job.model = load_model(model, folder, {});
       job.training.sequence_length = std::min<std::int64_t>(job.model.max_sequence, 512);
+      if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) continue;
+      ++divided;
       CHECK(between_replicas(job, {MeshAxis::data}) == std::vector<std::string>());
     }
   }
   CHECK(models > 50);
+  CHECK(divided > 1.5 * static_cast<double>(models));
 }
 
 // Biases of places come from a table that every sequence reads: their gradients are sums over replicas' batches and, of

@@ -58,12 +58,15 @@ Broken axes_divide(const RuleInput& in) {
 }
 
 Broken heads_divide(const RuleInput& in) {
-  if (!in.model.blocks.empty()) return axes_divide(in);
+  if (!in.model.blocks.empty()) {
+    if (Broken broken = axes_divide(in)) return broken;
+  }
   if (in.model.heads % in.strategy.tensor == 0) return std::nullopt;
-  return Violation{
-      "strategy.tensor",
-      fmt::format("{} attention heads cannot be divided over tensor {}", in.model.heads, in.strategy.tensor),
-      fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
+  const auto of_blocks = in.model.sizes.find("heads");
+  const double heads = of_blocks == in.model.sizes.end() ? static_cast<double>(in.model.heads) : of_blocks->second;
+  return Violation{"strategy.tensor",
+                   fmt::format("{} attention heads cannot be divided over tensor {}", heads, in.strategy.tensor),
+                   fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
 }
 
 Broken kv_heads_divide(const RuleInput& in) {

@@ -80,8 +80,8 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("switch-time", po::value(&options.switch_time)->value_name("TIME"),
       "time of a change of clock inside a pass, such as 0 or 1ms; default 10ms");
   add("joint", po::bool_switch(&options.joint),
-      "choose for each pass also whether its microbatch runs as two parts, the kernels that their collectives start\n"
-      "with, and the multiprocessors of the collectives of each part");
+      "choose for each pass also whether it runs as two parts, the kernels that their collectives start with, and the "
+      "multiprocessors of each part's collectives");
   add("communication-sms", po::value(&options.communication_sms)->value_name("N"),
       "multiprocessors of --joint, beside what the library chooses; may be repeated; default 2, 4, 8 and 16");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");

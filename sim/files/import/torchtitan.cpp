@@ -178,13 +178,22 @@ class TorchtitanReader {
       const std::string& name = item.scalar;
       if (name == "float8" || name == "quantize.linear.float8") {
         options_.use(converters, "linear layers in fp8, as the recipe says");
-        options_.read("quantize.linear.float8.recipe_name");
+        read_float8_recipe();
         options_.read_part("float8");
       } else if (name == "mx" || name == "quantize.linear.mx") {
         options_.put(converters, "training.precision", "mxfp8", "");
       } else {
         options_.doubt(converters, fmt::format("no prediction has the converter {}", excerpt(name)));
       }
+    }
+  }
+
+  void read_float8_recipe() {
+    const Option recipe = options_.option("quantize.linear.float8.recipe_name");
+    if (recipe.is_none()) {
+      options_.put(recipe, "training.precision", "fp8-current", "no recipe: one scale per tensor");
+    } else {
+      options_.read(recipe.name);
     }
   }
 

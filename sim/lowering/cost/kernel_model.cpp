@@ -118,12 +118,13 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
     return of;
   };
   if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return with_documents(std::move(shape));
+  const double seen = shape.window > 0 ? shape.window : shape.keys;
   shape.causal = false;
   shape.window = 0;
   if (step.piece > 0) {
     shape.queries = std::ceil(shape.queries / 2);
   } else {
-    shape.keys = std::ceil(shape.keys / 2);
+    shape.keys = std::min(seen, std::ceil(shape.keys / 2));
   }
   return with_documents(std::move(shape));
 }
