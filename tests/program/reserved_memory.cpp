@@ -3,10 +3,12 @@
 #include "program/reserved_memory.hpp"
 #include "job_fixture.hpp"
 #include "program/memory.hpp"
+#include "simulation/iteration.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,17 @@ Job job_of(const std::string& framework, const Strategy& strategy, std::int64_t 
 
 std::optional<ReservedMemory> of_stage(const Lowered& lowered, std::size_t stage) {
   return reserved_memory(lowered.job, lowered.blocks, lowered.plans[stage]);
+}
+
+// Returns the job on GPUs with so much memory.
+Job on_devices_of(double bytes, Job job) {
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    nodes.push_back(group);
+    nodes.back().hardware.gpu.memory_bytes.value = bytes;
+  }
+  job.cluster = Cluster(nodes, job.cluster.fabric());
+  return job;
 }
 
 // Bytes at the fullest moment of a stage, as counted, in the framework's allocator.
@@ -93,16 +106,54 @@ TEST_CASE("the same again, and more microbatches than in flight, change nothing"
 }
 
 TEST_CASE("a device that has too little runs out, whatever its cache gives back") {
-  Job job = job_of("megatron-core", sized(1, 2, 1), 16);
+  const Job job = job_of("megatron-core", sized(1, 2, 1), 16);
   const ReservedMemory ample = *of_stage(Lowered(job), 0);
-  std::vector<NodeAllotment> nodes;
-  for (const NodeGroup& group : job.cluster.groups()) {
-    nodes.push_back(group);
-    nodes.back().hardware.gpu.memory_bytes.value = job.framework.memory.platform_bytes + 0.9 * ample.allocated;
-  }
-  job.cluster = Cluster(nodes, job.cluster.fabric());
+  const Job small = on_devices_of(job.framework.memory.platform_bytes + 0.9 * ample.allocated, job);
   CHECK_FALSE(ample.runs_out());
-  CHECK(of_stage(Lowered(job), 0)->runs_out());
+  CHECK(of_stage(Lowered(small), 0)->runs_out());
+}
+
+TEST_CASE("free pieces count where they may decide what fits, of the fullest of alike stages") {
+  const Job job = job_of("megatron-core", sized(1, 2, 4), 16);
+  const auto memory_of = [](const Job& of) {
+    const Lowered lowered(of);
+    std::vector<StageMemory> out = account_memory(lowered.job, lowered.blocks, lowered.plans);
+    add_reserves(lowered.job, lowered.blocks, lowered.plans, out);
+    return out;
+  };
+  double fullest = 0;
+  for (const StageMemory& stage : memory_of(job)) {
+    CHECK_FALSE(stage.allocator);
+    CHECK(stage.needed() == stage.peak.total());
+    fullest = std::max(fullest, stage.peak.total());
+  }
+  const std::vector<StageMemory> close = memory_of(on_devices_of(1.02 * fullest, job));
+  CHECK(close[0].allocator);  // with the embedding
+  CHECK(close[1].allocator);  // fuller than the stage behind it, which has the same blocks
+  CHECK_FALSE(close[2].allocator);
+  const MemoryLimit whole;
+  MemoryLimit probable;
+  probable.is_of_probability = true;
+  for (const StageMemory& stage : close) {
+    CHECK(needed_bytes(stage, whole) == stage.peak.total());
+    CHECK(needed_bytes(stage, probable) == stage.needed());
+    if (stage.allocator) CHECK(stage.needed() == stage.peak.total() + stage.allocator->pieces());
+  }
+}
+
+TEST_CASE("a job fits with less probability where its allocator keeps free pieces") {
+  Strategy strategy = sized(2, 2, 2);
+  strategy.micro_batch = 64;
+  Job job = job_of("megatron-lm-2021", strategy, 512);
+  job.framework.memory.frees_gradients = true;
+  job.ranges.memory.device = {0.03, 0.07, 0.7e9, 3.9e9};
+  job = on_devices_of(1.15 * simulate(job).result.memory_peak_bytes, job);
+  const IterationResult pieces = simulate(job).result;
+  job.framework.memory.caching_allocator = false;
+  const IterationResult none = simulate(job).result;
+  CHECK(pieces.fits);
+  CHECK(pieces.fit_probability < none.fit_probability);
+  CHECK(pieces.memory_peak_bytes == none.memory_peak_bytes);
 }
 
 }  // namespace reserved_memory_test
