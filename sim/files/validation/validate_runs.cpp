@@ -89,9 +89,8 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   const Simulation simulation = simulate(scenario.job);
   complete(run.run, simulation.job);
   run.seconds.predicted = simulation.result.iteration_time_s;
+  run.fits = simulation.result.fits;
   const double probability = simulation.result.fit_probability;
-  run.peak_fits = simulation.result.fits;
-  run.fits = run.peak_fits && !(probability >= 0 && probability < 0.5);
   run.held_back = !run.fits || (probability >= 0 && probability < kDefaultFitProbability);
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
   const std::vector<StageResult>& stages = simulation.result.stages;
@@ -153,7 +152,7 @@ std::optional<ValidatedRun> with_savings(const ValidatedRun& of, const Row& row,
 void predict_fitting(ValidatedRun& run, const Row& row, const RunReading& plain, const Document& scenario,
                      const ModelLibrary& models, const DataFolders& folders, Depth depth) {
   predict(run, scenario, folders, depth);
-  if (run.peak_fits || run.run.out_of_memory) return;
+  if (run.fits || run.run.out_of_memory) return;
   std::vector<std::string> tried = {run.scenario};
   for (const std::vector<std::string>& names : row.mapping->saving) {
     std::optional<ValidatedRun> other = with_savings(run, row, plain, names, models);

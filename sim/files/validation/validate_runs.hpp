@@ -48,8 +48,7 @@ struct ValidatedRun {
   std::optional<double> left_out_s;  // predicted by the constants of sources other than its table, if they differ
   PredictedPair allocated_bytes;     // measured: 0 if the row does not state it
   DrawnPairs drawn;
-  bool peak_fits = false;  // what is allocated fits in memory, as predicted
-  bool fits = false;       // ... with free pieces between it, as is more probable than not
+  bool fits = false;       // fits in memory, as predicted: what is allocated
   bool held_back = false;  // a search holds it back, as it may not fit (search.fit_probability)
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
