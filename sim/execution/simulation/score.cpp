@@ -35,33 +35,32 @@ std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Prog
 
 namespace {
 
-// Returns the room that plans leave in an order that depends on times, without pieces between blocks.
-MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                   std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
-  if (!schedule_of(job.strategy.schedule).needs_times) return {};
-  return memory_room(account_memory(job, blocks, plans, of_blocks), limit);
+// True if the room that an iteration leaves is known once it is scored: its order depends on times, or free pieces of
+// memory count.
+bool judges_memory(const Job& job, const MemoryLimit& limit) {
+  const bool pieces = limit.is_of_probability && job.framework.memory.caching_allocator;
+  return pieces || schedule_of(job.strategy.schedule).needs_times;
 }
 
-// Returns the room that is left with pieces between blocks, if the limit is one of probability; else `counted`.
-MemoryRoom room_beside_pieces(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit,
-                              const MemoryRoom& counted) {
-  if (!limit.is_of_probability || !job.framework.memory.caching_allocator) return counted;
+MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                   std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
   std::vector<StageMemory> memory = account_memory(job, blocks, plans, of_blocks);
-  add_reserves(job, blocks, plans, memory);
+  if (limit.is_of_probability) add_reserves(job, blocks, plans, memory);
   return memory_room(memory, limit);
 }
 
 // Scores an iteration by its simulation: one with so many microbatches that it is not executed whole, or one whose GPUs
 // keep a floor of power, or that waits for other learners, which follow from times.
-std::optional<IterationScore> score_simulated(const Job& job, const ShardedBlocks& blocks,
+std::optional<IterationScore> score_simulated(const Job& job,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
-  const Simulation simulation = simulate(job);
-  IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
-                     room_of(job, blocks, simulation.plans, of_blocks, limit)};
+                                              const MemoryLimit& limit) {
+  const IterationResult result = simulate(job).result;
+  IterationScore out{to_picoseconds(result.iteration_time_s), result.energy_j, {}};
   if (hopeless && hopeless(out)) return std::nullopt;
-  out.room = room_beside_pieces(job, blocks, simulation.plans, of_blocks, limit, out.room);
+  if (!judges_memory(job, limit)) return out;
+  std::vector<StageMemory> memory;
+  for (const StageResult& stage : result.stages) memory.push_back(stage.memory);
+  out.room = memory_room(memory, limit);
   return out;
 }
 
@@ -73,7 +72,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   const Facility& facility = job.cluster.facility();
   const bool joins = job.training.local_steps.any();
   if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas || joins) {
-    return score_simulated(job, blocks, hopeless, of_blocks, limit);
+    return score_simulated(job, hopeless, limit);
   }
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
@@ -81,13 +80,13 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   const bool cut = shares_links_in_passes(job, plans);
   alone.by_class = cut;  // the sweep knows no links, so that replicas of a class do not differ
   Program program = lower(job, blocks, plans, alone);
-  MemoryRoom room = room_of(job, blocks, plans, of_blocks, limit);
+  MemoryRoom room;
   const auto score = [&](Picoseconds time) {
     return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
-  out.room = room = room_beside_pieces(job, blocks, plans, of_blocks, limit, room);
+  if (judges_memory(job, limit)) out.room = room = room_of(job, blocks, plans, of_blocks, limit);
   if (room.shortage > 0) return out;
   if (cut) {
     plans = plan_stages(job, blocks, {}, bodies.with_steps());

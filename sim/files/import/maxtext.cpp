@@ -26,7 +26,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMostAxisRanks = 1 << 20;
+constexpr std::int64_t kMaxAxisRanks = 1 << 20;
 constexpr std::array<std::string_view, 13> kAxes = {"data",
                                                     "fsdp",
                                                     "fsdp_transpose",
@@ -144,7 +144,7 @@ class MaxTextReader {
       if (ranks < 0 && !rest.empty()) options_.fail(option, "one axis with -1 at most");
       if (ranks < 0) rest = axis;
       if (ranks > 0) product *= ranks;
-      if (product > kMostAxisRanks) options_.fail(option, fmt::format("at most {} ranks in all", kMostAxisRanks));
+      if (product > kMaxAxisRanks) options_.fail(option, fmt::format("at most {} ranks in all", kMaxAxisRanks));
     }
     return {product, rest};
   }

@@ -4,7 +4,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostDimensions = 1 << 20;
+constexpr int kMaxDimensions = 1 << 20;
 constexpr int kLongestSpan = 1'000'000;
 
 }  // namespace
@@ -13,7 +13,7 @@ const FieldTable<LowRankGradients>& low_rank_fields() {
   using L = LowRankGradients;
   using F = FieldTable<L>::Field;
   static const FieldTable<L> table = {
-      F("rank", &L::rank, {1, kMostDimensions}).required(),
+      F("rank", &L::rank, {1, kMaxDimensions}).required(),
       F("every", &L::every, {1, kLongestSpan}),
   };
   return table;

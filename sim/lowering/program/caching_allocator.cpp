@@ -60,11 +60,11 @@ void CachingAllocator::take(Block block) {
 void CachingAllocator::give_back() {
   for (const bool small : {true, false}) {
     Block& last = small ? last_small_ : last_large_;
-    const std::int64_t page = small ? kSmallSegment : kLargeSegment;
     if (expandable_) {
-      if (last < 0 || !part(last).free || part(last).size < page) continue;
+      if (last < 0 || !part(last).free) continue;
+      const std::int64_t given = can_go_back(part(last));
+      if (given == 0) continue;
       take(last);
-      const std::int64_t given = part(last).size / page * page;
       reserved_ -= given;
       part(last).size -= given;
       if (part(last).size > 0) {
@@ -78,7 +78,7 @@ void CachingAllocator::give_back() {
     }
     for (auto free = pool(small).begin(); free != pool(small).end();) {
       const Part& of = part(free->block);
-      if (of.before >= 0 || of.after >= 0) {
+      if (can_go_back(of) == 0) {
         ++free;
         continue;
       }

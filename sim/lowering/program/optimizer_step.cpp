@@ -166,6 +166,21 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
   return folded;
 }
 
+namespace {
+
+// Returns products of an optimizer's step as a body.
+FoldedBody body_of_products(double seconds, double flop, double bytes, double energy_j) {
+  FoldedBody out;
+  out.device = out.kernels = to_picoseconds(seconds);
+  out.flop = out.executed_flop = flop;
+  out.bytes = bytes;
+  out.energy_j = energy_j;
+  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
+  return out;
+}
+
+}  // namespace
+
 FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
   Orthogonalization all;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -179,13 +194,8 @@ FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
     }
   }
   const double ranks = job.strategy.zero == 1 ? static_cast<double>(job.strategy.shards()) : 1;
-  FoldedBody out;
-  out.device = out.kernels = to_picoseconds(std::max(all.seconds / ranks, all.largest_s));
-  out.flop = out.executed_flop = all.flop / ranks;
-  out.bytes = all.bytes / ranks;
-  out.energy_j = all.energy_j / ranks;
-  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
-  return out;
+  return body_of_products(std::max(all.seconds / ranks, all.largest_s), all.flop / ranks, all.bytes / ranks,
+                          all.energy_j / ranks);
 }
 
 LowRankStep low_rank_step(const StagePlan& plan) {
@@ -205,13 +215,7 @@ LowRankStep low_rank_step(const StagePlan& plan) {
 
 FoldedBody low_rank_body(const StagePlan& plan) {
   const LowRankStep all = low_rank_step(plan);
-  FoldedBody out;
-  out.device = out.kernels = to_picoseconds(all.seconds);
-  out.flop = out.executed_flop = all.flop;
-  out.bytes = all.bytes;
-  out.energy_j = all.energy_j;
-  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
-  return out;
+  return body_of_products(all.seconds, all.flop, all.bytes, all.energy_j);
 }
 
 FoldedBody update_body(const StagePlan& plan) {

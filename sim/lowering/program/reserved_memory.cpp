@@ -23,10 +23,10 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kReplayed = 2;             // iterations
-constexpr int kMoreThanInFlight = 2;     // microbatches beyond those in flight: until passes repeat
-constexpr double kMostPieces = 1.0 / 3;  // of a peak: what free pieces may take in addition
-constexpr double kMomentBytes = 8;       // of a parameter's state, what the first step makes: two moments in fp32
+constexpr int kReplayed = 2;            // iterations
+constexpr int kMoreThanInFlight = 2;    // microbatches beyond those in flight: until passes repeat
+constexpr double kMaxPieces = 1.0 / 3;  // of a peak: what free pieces may take in addition
+constexpr double kMomentBytes = 8;      // of a parameter's state, what the first step makes: two moments in fp32
 
 using Block = CachingAllocator::Block;
 
@@ -320,7 +320,7 @@ void add_reserves(const Job& job, const ShardedBlocks& blocks, std::span<const S
                   std::span<StageMemory> memory) {
   if (!job.framework.memory.caching_allocator) return;
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (memory[i].peak.total() * (1 + kMostPieces) <= memory[i].capacity) continue;
+    if (memory[i].peak.total() * (1 + kMaxPieces) <= memory[i].capacity) continue;
     bool fullest = true;
     for (std::size_t other = 0; other < stages.size() && fullest; ++other) {
       const bool fuller = std::pair(memory[other].peak.total(), i) > std::pair(memory[i].peak.total(), other);
