@@ -80,7 +80,7 @@ struct PowerWidths {
   friend bool operator==(const PowerWidths&, const PowerWidths&) = default;
 };
 
-// What a power limit adds to the distance of measured iterations from predicted ones, where it throttles GPUs
+// Distance of measured iterations from predicted ones that a power limit adds, where it throttles GPUs
 // (GpuThrottle): `at_floor` where they slow down at the floor of the voltage, `halted` where they halt for a share of
 // the time.
 struct LimitWidths {

@@ -7,7 +7,7 @@
 namespace mirfak {
 
 // Optimizer steps in a subspace of the gradients (GaLore, arXiv 2403.03507; jiaweizzhao/GaLore@1317b5f, galore_torch).
-// Of a matrix of m rows and n columns, m <= n, the optimizer has states for r n values and keeps an m x r projector. A
+// The optimizer has states for r n values of a matrix of m rows and n columns, m <= n, and an m x r projector. A
 // step projects the gradient and takes the update back, a product of 2 r m n FLOP each; every k-th step finds the
 // projector by a singular value decomposition of the gradient, in fp32. Embeddings, the head, norms and biases have
 // whole states.
