@@ -3,6 +3,7 @@
 #include "cluster/catalog.hpp"
 #include "cost/attention_model.hpp"
 #include "cost/gemm_model.hpp"
+#include "cost/kernel_model.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
@@ -71,6 +72,45 @@ TEST_CASE("square products on an MI325X, with the MI355X's shares of the peak, a
     const double predicted = model.table_time({.m = n, .n = n, .k = n}).seconds;
     INFO(n, ": ", 2 * n * n * n / predicted / 1e12, " TFLOP/s, measured ", tflops);
     CHECK(2 * n * n * n / predicted / 1e12 == doctest::Approx(tflops).epsilon(0.15));
+  }
+}
+
+TEST_CASE("DeepSeek-V3's products on an MI325X sustain what AMD measured for half a minute each") {
+  // ROCm/rocm-blogs, "Typical Attained FLOPs" (October 2026): ten shapes, the mean that their FLOPs weight.
+  const std::vector<std::pair<double, double>> weights = {
+      {2112, 7168}, {3072, 1536}, {7168, 2048}, {4608, 7168}, {7168, 256}};
+  const std::vector<std::pair<Precision, double>> measured = {{Precision::bf16, 616e12}, {Precision::fp8, 1143e12}};
+  const Catalog catalog = profiles();
+  const GpuSpec& gpu = catalog.gpu("mi325x");
+  for (const auto& [precision, rate] : measured) {
+    const GemmModel model(gpu, precision);
+    double flop = 0;
+    double seconds = 0;
+    for (const double rows : {32.0, 32768.0}) {
+      for (const auto& [n, k] : weights) {
+        flop += 2 * rows * n * k;
+        seconds += model.table_time({.m = rows, .n = n, .k = k}).seconds / gpu.sustained_share.value;
+      }
+    }
+    const double predicted = flop / seconds;
+    CHECK(predicted == doctest::Approx(rate).epsilon(0.15));
+  }
+}
+
+TEST_CASE("PyTorch's memory-bound kernels on an MI355X take what they took on smaller tensors than chose their rate") {
+  // HazyResearch/HipKittens@f09e9685 analysis/rotary and analysis/layernorm: milliseconds of six kernels that move 24
+  // bytes a value together, and of one compiled kernel that normalizes and moves 10.
+  struct Row {
+    double values;
+    double rotary_ms;
+    double norm_ms;
+  };
+  const Catalog catalog = profiles();
+  const KernelModel kernels(catalog.gpu("mi355x"), Precision::bf16);
+  for (const Row& row : {Row{33.55e6, 0.2819, 0.1411}, Row{67.11e6, 0.5410, 0.2326}}) {
+    CHECK(6 * kernels.price_memory_bound(4 * row.values).seconds == doctest::Approx(row.rotary_ms / 1e3).epsilon(0.2));
+    CHECK(kernels.price_memory_bound(10 * row.values, OperatorKind::normalization).seconds ==
+          doctest::Approx(row.norm_ms / 1e3).epsilon(0.3));
   }
 }
 
