@@ -1,9 +1,12 @@
 // What a user who misspells a name, or writes a profile of their own, is told.
 #include "cluster/cluster.hpp"
+#include "cluster/memory_draw.hpp"
 #include "fixtures.hpp"
 #include "tests/base/failure.hpp"
 
 #include <fmt/format.h>
+
+#include <cmath>
 
 using namespace mirfak;
 
@@ -99,6 +102,35 @@ TEST_CASE("fits are taken over from a GPU that has measured ones, and from no ci
   CHECK(contains(failure_of([&] { scratch.catalog().gpu("h800"); }), "h20 has no measured table of its own"));
   scratch.replace("gpus/h20.yaml", "gemm_like: h100", "gemm_like: h20");
   CHECK(contains(failure_of([&] { scratch.catalog().gpu("h20"); }), "h20 has no measured table of its own"));
+}
+
+TEST_CASE("products of a GPU without a table: times a share that was measured, never above the peak; refused alone") {
+  const ScratchCatalog scratch;
+  const GemmConstants h100 = scratch.catalog().gpu("h100").gemm.at(Precision::bf16).constants;
+  const auto efficiency = [&] { return scratch.catalog().gpu("h20").gemm.at(Precision::bf16); };
+  scratch.replace("gpus/h20.yaml", "gemm_like: h100", "gemm_like: h100\ngemm_like_share: [0.9, recalled]");
+  CHECK(efficiency().constants.efficiency == doctest::Approx(0.9 * h100.efficiency));
+  CHECK(efficiency().sources[1].find("; times 0.9: ") != std::string::npos);
+  scratch.replace("gpus/h20.yaml", "[0.9, recalled]", "[2, recalled]");
+  CHECK(efficiency().constants.efficiency == 1);
+  CHECK(contains(
+      failure_of_gpu("tdp_w: [700, accelerators]", "tdp_w: [700, accelerators]\ngemm_like_share: [0.9, accelerators]"),
+      "gemm_like_share"));
+}
+
+TEST_CASE("the clock of long runs rises where a GPU has more power for its peak than the one that it is like") {
+  const ScratchCatalog scratch;
+  const Catalog catalog = scratch.catalog();
+  const GpuSpec t4 = catalog.gpu("t4");
+  const GpuSpec quadro = catalog.gpu("quadro-rtx-8000");
+  const double room = quadro.tdp_w.value / t4.tdp_w.value /
+                      (quadro.peak_flops.at(Precision::fp16).value / t4.peak_flops.at(Precision::fp16).value);
+  CHECK(quadro.sustained_share.value == doctest::Approx(t4.sustained_share.value * std::pow(room, 1 / kPowerExponent)));
+  CHECK(catalog.gpu("rtx-2080-ti").sustained_share.value == 1);
+  CHECK(catalog.gpu("h100-pcie").sustained_share.value == catalog.gpu("h100").sustained_share.value);
+  // The law says what was measured of the same chip with 500 W, which scaled thresholds make of this one.
+  const double less = std::pow(500.0 / 700.0, 1 / kPowerExponent) * catalog.gpu("h100").sustained_share.value;
+  CHECK(catalog.gpu("h100-96g").sustained_share.value == doctest::Approx(less).epsilon(0.03));
 }
 
 TEST_CASE("attention kernels can be as fast as others of the same GPU that have figures, with the reason") {

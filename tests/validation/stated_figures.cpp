@@ -32,19 +32,19 @@ TEST_CASE("the README and the page of goals repeat the figures of the error repo
   const std::string readme = page("README.md");
   const std::string goals = page("validate/README.md");
 
-  const std::vector<std::string> errors = found(
-      report, R"(mean of (\d+) tables\*\* \| \| \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) / ([\d.]+) % \|)");
+  const std::vector<std::string> errors =
+      found(report, R"(mean of (\d+) tables\*\* \| \| \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) / ([\d.]+) % \|)");
   CHECK(readme.find(fmt::format("the mean absolute error is {} %, the median {} % (means over {} sources); {} and {} % "
                                 "without the rows that chose a constant",
-                                errors[2], errors[3], errors[1], errors[4], errors[5])) !=
-        std::string::npos);
+                                errors[2], errors[3], errors[1], errors[4], errors[5])) != std::string::npos);
   CHECK(goals.find(fmt::format("mean over {} sources (rows that state everything) | 6 % | {} % |", errors[1],
                                errors[2])) != std::string::npos);
   CHECK(goals.find(fmt::format("median error, mean over sources | 4 % | {} % |", errors[3])) != std::string::npos);
-  CHECK(goals.find(fmt::format("without the rows that chose one | 6 / 4 % | {} / {} % |", errors[4],
-                               errors[5])) != std::string::npos);
+  CHECK(goals.find(fmt::format("without the rows that chose one | 6 / 4 % | {} / {} % |", errors[4], errors[5])) !=
+        std::string::npos);
 
-  const std::vector<std::string> ranges = found(report, R"(mean of (\d+) tables\*\* \| \| ([\d.]+) % \| ([\d.]+) % \|\n)");
+  const std::vector<std::string> ranges =
+      found(report, R"(mean of (\d+) tables\*\* \| \| ([\d.]+) % \| ([\d.]+) % \|\n)");
   const double covered = std::stod(ranges[2]);
   CHECK(readme.find(fmt::format("{:.0f} % of measured iterations lie in the range", covered)) != std::string::npos);
   CHECK(goals.find(fmt::format("{} % ({:.0f} %)", ranges[2], std::stod(ranges[3]))) != std::string::npos);

@@ -6,11 +6,15 @@
 //
 // Shares of a peak are properties of the instruction set, the tile shapes and the library, so they carry over within an
 // architecture. The peaks and the memory bandwidth stay the GPU's own, and each borrowed figure names its source.
+#include "cluster/memory_draw.hpp"
 #include "cluster/profiles.hpp"
 
 #include "strategy/precision_recipe.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace mirfak {
 
@@ -65,9 +69,26 @@ void read_gemm_table(ProfileFile& file, const Node& section, GpuSpec& gpu) {
   if (gpu.gemm.empty()) section.fail("expected a fit for fp32, or `gemm_like`");
 }
 
-// Takes over the GEMM fits of another GPU. Shares of the peak carry over. The rate at which the power limit sets in
-// carries over in FLOP per joule: it grows with the limit, and as a share of the peak it falls with the peak.
-void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
+// Returns how many times the power for its peak a GPU has that another GPU has.
+double power_for_peak(const GpuSpec& gpu, const GpuSpec& other, Precision precision) {
+  const double power = gpu.tdp_w.value / other.tdp_w.value;
+  return power / (gpu.peak_flops.at(precision).value / other.peak_flops.at(precision).value);
+}
+
+// Multiplies the share of the peak in the inner loop. No share exceeds the peak.
+void raise_efficiency(GemmFit& fit, const Figure& share) {
+  constexpr std::size_t index = 1;
+  static_assert(kGemmConstants[index].name == "efficiency");
+  fit.constants.efficiency = std::min(1.0, fit.constants.efficiency * share.value);
+  fit.sources[index] += fmt::format("; times {:g}: {}", share.value, share.source);
+}
+
+// Takes over the GEMM fits of another GPU. Shares of the peak carry over, times gemm_like_share where the file states
+// it. The rate at which the power limit sets in carries over in FLOP per joule: it grows with the limit, and as a share
+// of the peak it falls with the peak.
+void borrow_gemm_fits(ProfileFile& file, const Node& name, const GpuSpec& other, GpuSpec& gpu) {
+  std::optional<Figure> share;
+  if (file.root().has("gemm_like_share")) share = file.figure("gemm_like_share", 0.1, 3);
   for (const auto& [precision, measured] : other.gemm) {
     if (!gpu.peak_flops.contains(precision)) continue;
     GemmFit fit = measured;
@@ -75,9 +96,8 @@ void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
     for (std::string& source : fit.sources) {
       if (!source.empty()) source = fmt::format("taken over from {} ({}): {}", other.name, other.architecture, source);
     }
-    const double power = gpu.tdp_w.value / other.tdp_w.value;
-    const double peak = gpu.peak_flops.at(precision).value / other.peak_flops.at(precision).value;
-    fit.constants.power_threshold *= power / peak;
+    fit.constants.power_threshold *= power_for_peak(gpu, other, precision);
+    if (share) raise_efficiency(fit, *share);
     fit.quality = {};
     gpu.gemm.emplace(precision, std::move(fit));
   }
@@ -162,9 +182,22 @@ void read_scaled_formats(ProfileFile& file, GpuSpec& gpu) {
   mapping.finish();
 }
 
+// Reads the share of the clock that long runs hold. A GPU without one takes over the other's, whose clock rises by the
+// law of clocks (kPowerExponent) where this GPU has more power for its peak. Less power is the business of the power
+// thresholds, which are scaled as they are taken over, and does not count twice.
 void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
-  const bool own = other == nullptr || file.root().has("sustained_share");
-  gpu.sustained_share = own ? file.figure("sustained_share", 0.3, 1) : other->sustained_share;
+  if (other == nullptr || file.root().has("sustained_share")) {
+    gpu.sustained_share = file.figure("sustained_share", 0.3, 1);
+    return;
+  }
+  Figure& share = gpu.sustained_share = other->sustained_share;
+  const auto common = std::find_if(other->gemm.begin(), other->gemm.end(),
+                                   [&](const auto& fit) { return gpu.peak_flops.contains(fit.first); });
+  const double room = power_for_peak(gpu, *other, common->first);
+  if (room <= 1 || share.value == 1) return;
+  share.source = fmt::format("{:g} of {}, which has 1/{:.3g} of the power for its peak: {}", share.value, other->name,
+                             room, share.source);
+  share.value = std::min(1.0, share.value * std::pow(room, 1 / kPowerExponent));
 }
 
 // Reads clock_power. Static power and the fall of voltage with the clock are similar on all GPUs, so a GPU without
@@ -227,7 +260,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   if (like || !table) {
     const Node name = like ? *like : file.root().require("gemm_like");
     other = gemm_like(name);
-    borrow_gemm_fits(name, *other, gpu);
+    borrow_gemm_fits(file, name, *other, gpu);
     gpu.like = other->name;
     gpu.like_architecture = other->architecture;
     gpu.like_quality = other->gemm.rbegin()->second.quality;
