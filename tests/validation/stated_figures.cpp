@@ -27,7 +27,22 @@ std::vector<std::string> found(const std::string& text, const std::string& patte
 
 }  // namespace
 
-TEST_CASE("the README and the page of goals repeat the figures of the error report") {
+TEST_CASE("the page of goals repeats what the error report says of single sources") {
+  const std::string report = page("validate/published/REPORT.md");
+  const std::string goals = page("validate/README.md");
+  const auto errors_of = [&](const std::string& table) {
+    return found(report, "\\| " + table + R"( \| \d+ \| \d+ \| ([\d.]+) % \| ([\d.]+) % \|)");
+  };
+  const auto states = [&](const std::string& row) { return goals.find(row) != std::string::npos; };
+  const std::vector<std::string> many = errors_of("vtrain-multi");
+  CHECK(states(
+      fmt::format("one node | 5 / 5 % | {} (median {}) / {} % |", many[1], many[2], errors_of("vtrain-single")[1])));
+  CHECK(states(fmt::format("table 5 | 2.5 % | {} % |", errors_of("korthikanti-2022-seqpar-selective")[1])));
+  const std::vector<std::string> mlperf = errors_of("mlperf-pretrain");
+  CHECK(states(fmt::format("MLPerf GPT-3 and Llama | 5 % | {} % (median {}) |", mlperf[1], mlperf[2])));
+}
+
+TEST_CASE("the README and the page of goals repeat the means of the error report") {
   const std::string report = page("validate/published/REPORT.md");
   const std::string readme = page("README.md");
   const std::string goals = page("validate/README.md");
