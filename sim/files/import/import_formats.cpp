@@ -17,8 +17,8 @@ std::span<const ImportFormat> import_formats() {
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
                                      kConfigCommand,   kLlamaFactory,       kAxolotl,           kSwift,
-                                     kMegatronSwift,   kTorchtune,          kMaxText,           kGptNeox,
-                                     kModelAlone,      kTrainingLog};
+                                     kMegatronSwift,   kTorchtune,          kMaxText,           kNanotron,
+                                     kGptNeox,         kModelAlone,         kTrainingLog};
   return formats;
 }
 
