@@ -115,7 +115,8 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"deepspeed --module openrlhf.cli.train_ppo_ray --pretrain x", "OpenRLHF"},
         Launch{"python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=x", "verl"},
         Launch{"tune run --nproc_per_node 8 lora_finetune_distributed --config llama3/8B_lora", "torchtune"},
-        Launch{"litgpt pretrain pythia-160m", "litgpt"}, Launch{"composer train.py mpt-7b.yaml", "llm-foundry"},
+        Launch{"litgpt generate pythia-160m", "litgpt's generation"},
+        Launch{"composer train.py mpt-7b.yaml", "llm-foundry"},
         Launch{"accelerate launch train_dreambooth_lora_sdxl.py --instance_data_dir d", "diffusers"},
         Launch{"deepspeed main.py --actor_model_name_or_path x --per_device_train_batch_size 4", "DeepSpeed-Chat"}}) {
     CAPTURE(launch.command);

@@ -1,5 +1,6 @@
 #include "import/launch_programs.hpp"
 
+#include "import/litgpt.hpp"
 #include "import/maxtext.hpp"
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
@@ -142,6 +143,7 @@ ImportDraft import_settings_of(const LaunchCommand& launch, std::vector<Setting>
   const std::string reader = known ? known->reader : "";
   if (reader == "torchtune") return import_torchtune_command(launch, std::move(others), files, context);
   if (reader == "nanotron") return import_nanotron_command(launch, std::move(others), files, context);
+  if (reader == "litgpt") return import_litgpt_command(launch, std::move(others), files, context);
   if (reader == "maxtext") return import_maxtext_command(launch, std::move(others), files, context);
   return import_tuning_command(launch, std::move(others), files, context);
 }
@@ -167,7 +169,8 @@ constexpr std::array kPrograms = {
     ProgramReader{"axolotl", read_of_settings},   ProgramReader{"gpt-neox", read_of_settings},
     ProgramReader{"ms-swift", read_of_settings},  ProgramReader{"megatron-swift", read_of_settings},
     ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
-    ProgramReader{"nanotron", read_of_settings},  ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {
