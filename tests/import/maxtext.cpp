@@ -171,7 +171,7 @@ TEST_CASE("a configuration of MaxText's counts below the command line, and sizes
 TEST_CASE("each key of MaxText's configuration has a line that says what became of it") {
   const ProgramFacts facts(import_sources(), "maxtext");
   REQUIRE(facts.names().size() > 800);
-  // What no reader asks for is judged by its name, whatever else is said.
+  // Keys that no reader asks for are judged by their names alone: one command has them all.
   std::string others = "ici_fsdp_parallelism=8";
   for (const std::string& name : facts.names()) {
     if (facts.judges(name)) others += fmt::format(" {}=2", name);

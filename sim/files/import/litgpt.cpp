@@ -113,7 +113,7 @@ class LitGptReader {
       if (!file && !setting->name.starts_with(kConfigOfModel)) continue;
       const std::string key = setting->name.substr((file ? kConfigOfFile : kConfigOfModel).size());
       const std::size_t dot = key.find('.');
-      // Of a section it counts here that it is there.
+      // Stands for a section, of which it matters alone that it is there.
       set_field(out, key.substr(0, dot), dot == std::string::npos ? setting->value : scalar_value("1", setting->where));
       options_.draft().use(*setting, "model");
     }

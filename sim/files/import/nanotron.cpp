@@ -107,9 +107,8 @@ class NanotronReader {
       });
       if (all) return shape.value;
     }
-    options_.draft().obstruct(options_.option(in_model(stated.front())).setting == nullptr
-                                  ? where_
-                                  : options_.option(in_model(stated.front())).setting->where,
+    const Setting* first = options_.option(in_model(stated.front())).setting;
+    options_.draft().obstruct(first == nullptr ? where_ : first->where,
                               "no kind of model that nanotron has takes all keys of model.model_config");
     return shapes.back().value;
   }
