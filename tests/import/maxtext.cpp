@@ -171,19 +171,28 @@ TEST_CASE("a configuration of MaxText's counts below the command line, and sizes
 TEST_CASE("each key of MaxText's configuration has a line that says what became of it") {
   const ProgramFacts facts(import_sources(), "maxtext");
   REQUIRE(facts.names().size() > 800);
+  // Keys that no reader asks for are judged by their names alone: one command has them all.
+  std::string others = "ici_fsdp_parallelism=8";
+  for (const std::string& name : facts.names()) {
+    if (facts.judges(name)) others += fmt::format(" {}=2", name);
+  }
+  const std::vector<ImportLine> judged = train(others).draft.lines();
+  const auto says = [](const std::vector<ImportLine>& lines, const std::string& text) {
+    const auto line =
+        std::find_if(lines.rbegin(), lines.rend(), [&](const ImportLine& one) { return one.text == text; });
+    REQUIRE(line != lines.rend());
+    CHECK(line->reason.find("not an option") == std::string::npos);
+    CHECK(line->reason.find("of which predictions know nothing") == std::string::npos);
+  };
   for (const std::string& name : facts.names()) {
     CAPTURE(name);
-    bool read_once = false;
+    bool read_once = facts.judges(name);
+    if (read_once) says(judged, name + "=2");
     for (const char* value : {"2", "true", "0.5", "gpu", "bfloat16", "sgd", "llama2-7b", "ring"}) {
       if (read_once) break;
       const std::string text = fmt::format("{}={}", name, value);
       try {
-        const std::vector<ImportLine> lines = train("ici_fsdp_parallelism=8 " + text).draft.lines();
-        const auto line =
-            std::find_if(lines.rbegin(), lines.rend(), [&](const ImportLine& one) { return one.text == text; });
-        REQUIRE(line != lines.rend());
-        CHECK(line->reason.find("not an option") == std::string::npos);
-        CHECK(line->reason.find("of which predictions know nothing") == std::string::npos);
+        says(train("ici_fsdp_parallelism=8 " + text).draft.lines(), text);
         read_once = true;
       } catch (const Error& error) {
         CHECK(error.kind() == ErrorKind::input);

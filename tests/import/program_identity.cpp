@@ -110,12 +110,13 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"lm_eval --model hf --tasks mmlu", "lm-evaluation-harness"},
         Launch{"megatron rlhf --rlhf_type dpo --model Qwen/Qwen3-8B", "ms-swift's tuning by preferences or rewards"},
         Launch{"python3 train.py --actor-num-nodes 1 --rollout-num-gpus 8", "slime"},
-        Launch{"torchrun --nproc-per-node=8 src/scripts/train/OLMo3/OLMo3-7B.py train x", "OLMo-core"},
+        Launch{"torchrun --nproc-per-node=8 src/scripts/train/OLMo3/OLMo3-7B.py train x", "code of Python"},
         Launch{"xtuner train internlm2_chat_7b_qlora", "xtuner"},
         Launch{"deepspeed --module openrlhf.cli.train_ppo_ray --pretrain x", "OpenRLHF"},
         Launch{"python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=x", "verl"},
         Launch{"tune run --nproc_per_node 8 lora_finetune_distributed --config llama3/8B_lora", "torchtune"},
-        Launch{"litgpt pretrain pythia-160m", "litgpt"}, Launch{"composer train.py mpt-7b.yaml", "llm-foundry"},
+        Launch{"litgpt generate pythia-160m", "litgpt's generation"},
+        Launch{"composer train.py mpt-7b.yaml", "llm-foundry"},
         Launch{"accelerate launch train_dreambooth_lora_sdxl.py --instance_data_dir d", "diffusers"},
         Launch{"deepspeed main.py --actor_model_name_or_path x --per_device_train_batch_size 4", "DeepSpeed-Chat"}}) {
     CAPTURE(launch.command);
@@ -132,9 +133,7 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
   for (const File& file :
        {File{"data:\n  train_files: x\nactor_rollout_ref:\n  model: {path: x}\n", "verl", 3},
         File{"model: {name: mpt_causal_lm}\nmax_seq_len: 2048\nglobal_train_batch_size: 256\n", "llm-foundry", 3},
-        File{"general: {run: r}\nmodel: {ddp_bucket_cap_mb: 25}\nparallelism: {dp: 8}\ntokens: {sequence_length: 64}\n"
-             "data_stages: []\n",
-             "nanotron", 5},
+        File{"model: {d_model: 8}\ndata_loader: {}\ntrain_module: {}\ntrainer: {}\n", "OLMo-core", 4},
         File{"model: x\nper_device_train_batch_size: 1\ntensor_parallel_degree: 8\n", "PaddleNLP", 3},
         File{"policy: {model_name: x}\ngrpo: {num_prompts_per_step: 8}\n", "NeMo-RL", 2},
         File{"model: x\ngpu_memory_utilization: 0.9\nmax_model_len: 4096\n", "vLLM", 2}}) {

@@ -155,6 +155,43 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   CHECK_THROWS_AS(swift("--deepspeed mine.json"), Error);
 }
 
+// LLaMA-Factory's hparams: rank 16 and 200 steps; ms-swift's: 128 and 50.
+TEST_CASE("tools' own switch of GaLore, with their defaults") {
+  const auto factory = [](const std::string& more) {
+    return read({{"sft.yaml",
+                  "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\n"
+                  "per_device_train_batch_size: 1\nbf16: true\n" +
+                      more}});
+  };
+  const ImportedJob plain = factory("use_galore: true\n");
+  CHECK(plain.complete);
+  CHECK(said(plain.draft, "training.low_rank_gradients") == "{rank: 16, every: 200}");
+  const ImportedJob stated = factory("use_galore: true\ngalore_rank: 64\ngalore_update_interval: 100\n");
+  CHECK(said(stated.draft, "training.low_rank_gradients") == "{rank: 64, every: 100}");
+  const ImportedJob layers = factory("use_galore: true\ngalore_layerwise: true\n");
+  const std::vector<ImportLine> lines = layers.draft.lines();
+  CHECK(std::any_of(lines.begin(), lines.end(),
+                    [](const ImportLine& line) { return line.text.starts_with("galore_layerwise") && line.left_out; }));
+  CHECK(said(factory("use_galore: false\ngalore_rank: 64\n").draft, "training.low_rank_gradients").empty());
+  CHECK_THROWS_AS(factory("use_galore: true\ngalore_rank: none\n"), Error);
+  CHECK_THROWS_AS(factory("use_galore: maybe\n"), Error);
+  const ImportedJob swift =
+      read({{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --tuner_type full --use_galore true\n"}});
+  CHECK(said(swift.draft, "training.low_rank_gradients") == "{rank: 128, every: 50}");
+}
+
+TEST_CASE("ms-swift's second copy of the parameters counts with DeepSpeed alone") {
+  const auto swift = [](const std::string& options) {
+    return read({{"run.sh",
+                  "#!/bin/bash\nNPROC_PER_NODE=8 NNODES=2 swift sft --model Qwen/Qwen3-8B --tuner_type full "
+                  "--zero_hpz_partition_size 8 " +
+                      options}},
+                "hgx-h100:2");
+  };
+  CHECK(said(swift("--deepspeed zero3").draft, "strategy.zero_second_group") == "8");
+  CHECK(said(swift("").draft, "strategy.zero_second_group").empty());
+}
+
 TEST_CASE("a file of ms-swift's settings, and what it trains otherwise is held back") {
   const std::string file = "model: Qwen/Qwen3-8B\ntuner_type: full\nmax_length: 8192\n";
   const ImportedJob alone = read({{"sft.yaml", file}});

@@ -57,6 +57,7 @@ class TrainerReader {
     read_precision();
     options_.read("optim");
     read_projections();
+    read_projections_of_tool();
     read_recomputation();
     read_adapters();
     read_sharding();
@@ -119,6 +120,27 @@ class TrainerReader {
     if (!args.is_none()) options_.use(args, "dimensions of the subspace, and when it is found anew");
     const Option modules = options_.option("optim_target_modules");
     if (!modules.is_none()) options_.use(modules, "taken as all matrices of the layers");
+  }
+
+  // Reads the same by a switch and options of the tool's own.
+  void read_projections_of_tool() {
+    const Value& facts = tool_ == nullptr ? facts_.section("") : tool_->section("projected_gradients");
+    if (facts.kind != Value::Kind::mapping) return;
+    constexpr std::int64_t kMost = 1'000'000;
+    const Option on = options_.option(text_under(facts, "switch"));
+    const bool projects = options_.flag(on);
+    for (const char* key : {"rank", "every"}) {
+      const Value& entry = *facts.find(key);
+      Option stated = options_.option(text_under(entry, "option"));
+      if (!projects) {
+        options_.leave(stated, "no gradients are projected");
+        continue;
+      }
+      if (stated.is_none()) stated = {stated.name, on.setting, *entry.find("default")};
+      options_.put(stated, fmt::format("training.low_rank_gradients.{}", key),
+                   std::to_string(options_.integer(stated, 1, kMost)), "a subspace of the gradients has the states");
+    }
+    if (!projects) options_.leave(on, "no gradients are projected");
   }
 
   void read_model() {

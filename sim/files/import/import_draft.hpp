@@ -64,6 +64,8 @@ struct ImportedNodes {
 struct ImportedMachine : ImportedNodes {
   std::vector<ImportedNodes> parts;
   std::string said_by;  // "--nnodes 8 --nproc_per_node 8"
+  // True where the program starts just these ranks, so that nodes with more GPUs are used in part.
+  bool exact = false;
 
   std::optional<std::int64_t> gpus() const;
 };

@@ -13,12 +13,12 @@
 namespace mirfak {
 
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
-                                     kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
-                                     kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
-                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kSwift,
-                                     kMegatronSwift,   kTorchtune,          kMaxText,           kGptNeox,
-                                     kModelAlone,      kTrainingLog};
+  static const std::array formats = {
+      kMegatronTest,   kMegatronYaml,  kMegatronDeepSpeed, kMegatronArguments, kLaunchScript,
+      kTorchtitanToml, kDeepSpeedJson, kAccelerateYaml,    kTrainerSettings,   kMegatronBridgeYaml,
+      kNemoYaml,       kPrimusYaml,    kConfigCommand,     kLlamaFactory,      kAxolotl,
+      kSwift,          kMegatronSwift, kTorchtune,         kMaxText,           kNanotron,
+      kLitGpt,         kGptNeox,       kModelAlone,        kTrainingLog};
   return formats;
 }
 

@@ -54,7 +54,8 @@ const ImportFormat& chosen_format(const ImportFile& file, const std::string& nam
 
 Value count_value(std::int64_t count, const Location& where) { return scalar_value(std::to_string(count), where); }
 
-Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
+// `gpus`: used of each node; 0: all.
+Value nodes_value(std::span<const NodeChoice> nodes, const Location& where, std::int64_t gpus = 0) {
   Value list;
   list.kind = Value::Kind::sequence;
   list.where = list.key_where = where;
@@ -64,6 +65,7 @@ Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
     one.where = one.key_where = where;
     one.fields.push_back({"type", scalar_value(node.type, where)});
     one.fields.push_back({"count", count_value(node.count, where)});
+    if (gpus > 0) one.fields.push_back({"gpus", count_value(gpus, where)});
     list.items.push_back(std::move(one));
   }
   return list;
@@ -75,6 +77,14 @@ std::vector<std::string> types_with(const Catalog& catalog, const ImportedNodes&
   NodeWish wish{nodes.gpu, nodes.gpus_per_node};
   if (!nodes.feature.empty()) wish.features.push_back(nodes.feature);
   return fitting_types(catalog, read_cluster_knowledge(catalog.folder()), wish);
+}
+
+// Returns the GPUs of each node that a launch uses of the chosen nodes, where it uses a part of each; 0: it uses all,
+// or other numbers than these nodes have.
+std::int64_t used_part(const ImportedMachine& machine, const ImportRequest& request, const Catalog& catalog) {
+  if (!machine.exact || request.nodes.size() != 1 || machine.nodes != request.nodes.front().count) return 0;
+  const bool part = machine.gpus_per_node.value_or(0) * *machine.nodes < gpus_of(catalog, request.nodes);
+  return part ? machine.gpus_per_node.value_or(0) : 0;
 }
 
 // Places the nodes of a heterogeneous job if the type of each part is known. Returns "" on success, else the reason.
@@ -96,7 +106,9 @@ void place(ImportDraft& draft, const ImportRequest& request, const ImportContext
   if (!request.nodes.empty()) {
     std::string text = "--nodes";
     for (const NodeChoice& node : request.nodes) text += " " + node.text;
-    draft.assume("cluster.nodes", nodes_value(request.nodes, {text, 0, 0}), text);
+    const std::int64_t gpus = used_part(machine, request, context.sources.catalog);
+    if (gpus > 0) text += fmt::format(", of which {} GPUs of each are used ({})", gpus, machine.said_by);
+    draft.assume("cluster.nodes", nodes_value(request.nodes, {text, 0, 0}, gpus), text);
     return;
   }
   if (!machine.parts.empty()) {
@@ -377,7 +389,8 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
   ImportDraft draft = cluster ? read_on_cluster(files, format, wanted, context, *cluster) : format.read(files, context);
   if (wanted.nodes.empty()) check_layout(draft, file);
   if (!cluster) place(draft, wanted, context, file);
-  if (!wanted.nodes.empty()) note_other_size(draft, context.gpus, file);
+  const bool part = used_part(draft.machine, wanted, context.sources.catalog) > 0;
+  if (!wanted.nodes.empty() && !part) note_other_size(draft, context.gpus, file);
   draft.judge_unknown();
   const bool placed = draft.scenario().find("cluster") != nullptr;
   Value root = ordered(draft.scenario());

@@ -1,10 +1,12 @@
 #include "import/launch_programs.hpp"
 
+#include "import/litgpt.hpp"
 #include "import/maxtext.hpp"
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/nanotron.hpp"
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
@@ -140,6 +142,8 @@ ImportDraft import_settings_of(const LaunchCommand& launch, std::vector<Setting>
   const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(launch);
   const std::string reader = known ? known->reader : "";
   if (reader == "torchtune") return import_torchtune_command(launch, std::move(others), files, context);
+  if (reader == "nanotron") return import_nanotron_command(launch, std::move(others), files, context);
+  if (reader == "litgpt") return import_litgpt_command(launch, std::move(others), files, context);
   if (reader == "maxtext") return import_maxtext_command(launch, std::move(others), files, context);
   return import_tuning_command(launch, std::move(others), files, context);
 }
@@ -165,6 +169,7 @@ constexpr std::array kPrograms = {
     ProgramReader{"axolotl", read_of_settings},   ProgramReader{"gpt-neox", read_of_settings},
     ProgramReader{"ms-swift", read_of_settings},  ProgramReader{"megatron-swift", read_of_settings},
     ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
+    ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
     ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.

@@ -40,6 +40,17 @@ std::vector<Setting> settings_of(const Value& root, std::string_view sign) {
   return out;
 }
 
+void fill_nulls(std::vector<Setting>& settings, const OptionList& list) {
+  for (Setting& setting : settings) {
+    const OptionEntry* entry = list.find(setting.name);
+    if (entry == nullptr || setting.value.kind != Value::Kind::null || entry->unsaid.kind == Value::Kind::null)
+      continue;
+    const Location where = setting.value.where;
+    setting.value = entry->unsaid;
+    setting.value.where = setting.value.key_where = where;
+  }
+}
+
 bool Option::is_none() const {
   if (setting != nullptr && !setting->missing.empty()) return false;
   if (value.kind == Value::Kind::null) return true;

@@ -16,6 +16,10 @@ namespace mirfak {
 std::vector<Setting> settings_of(const Value& root, std::string_view sign = ": ");
 inline constexpr std::size_t kMaxSettings = 5'000;
 
+// Gives settings whose value is null the program's own word (`unsaid`), where the list has one: for programs that take
+// null as if the option were not stated.
+void fill_nulls(std::vector<Setting>& settings, const OptionList& list);
+
 // An option of a program: the value of the file, or the default.
 struct Option {
   std::string name;

@@ -149,6 +149,21 @@ bool ProgramFacts::judges(const std::string& name) const {
          rule_of(section("held_back"), name) != nullptr;
 }
 
+void ProgramFacts::refuse_unknown(ImportDraft& draft, std::string_view program) const {
+  for (const Setting* setting : draft.open()) {
+    const std::string& stated = setting->name;
+    if (stated.empty() || stated.starts_with('$') || stated.starts_with('#') || judges(stated)) continue;
+    const bool known = std::any_of(names_.begin(), names_.end(), [&](const std::string& name) {
+      return stated == name || stated.starts_with(name + ".") || name.starts_with(stated + ".");
+    });
+    if (known) continue;
+    const std::string meant = did_you_mean(stated, names_, "");
+    const std::string reason = fmt::format("{}: {} has no such key, and refuses it", excerpt(stated), program);
+    draft.suggest(*setting, "no key of the program");
+    draft.obstruct(setting->where, meant.empty() ? reason : fmt::format("{}: {}", reason, meant));
+  }
+}
+
 void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const {
   for (const std::string& name : names_) draft.know(std::string(prefix) + name);
   const Value* dialect = section("dialect").find("options");

@@ -36,6 +36,11 @@ class ProgramFacts {
   // True if the facts hold a verdict on the option.
   bool judges(const std::string& name) const;
 
+  // Adds an obstacle for each setting that the program has no option for, with the name that is most like it: for
+  // programs that refuse such settings. `program`: its name, for the reason. Names that begin with `$` or `#` are left
+  // alone. Call this function before all others that read options.
+  void refuse_unknown(ImportDraft& draft, std::string_view program) const;
+
   // Judges the options that no reader asked for: options without effect, or with an effect that no prediction includes.
   // Call this function after all other options are read. `prefix`: the draft's prefix for this program's names; names
   // without it are left alone. The names of all options of the program become known to the draft. Options in

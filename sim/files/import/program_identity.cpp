@@ -131,7 +131,9 @@ ProgramIdentity KnownPrograms::identity(const Value& program, std::string by, co
   const Value* kind = kinds == nullptr ? nullptr : kinds->find(out.kind);
   if (kind == nullptr) fail_internal("programs.yaml has no kind " + out.kind);
   out.trains = is_true(*kind, "trains");
-  out.reason = text_under(*kind, "reason");
+  const std::string own = text_under(program, "reason");
+  out.reason = own.empty() ? text_under(*kind, "reason") : own;
+  out.hint = text_under(program, "hint");
   return out;
 }
 
@@ -228,6 +230,7 @@ std::string identity_text(const ProgramIdentity& identity) {
 }
 
 std::string identity_hint(const ProgramIdentity& identity) {
+  if (!identity.hint.empty()) return identity.hint;
   if (!identity.trains) return "mirfak simulates trainings: give the script or the settings that start one";
   return "describe the training as a scenario of its own: mirfak init writes one to begin with";
 }

@@ -18,6 +18,7 @@ struct ProgramIdentity {
   std::string kind;    // "text", "inference", "preference", ...: a kind of programs.yaml
   bool trains = true;  // false: the program runs no training at all
   std::string reason;  // why mirfak does not simulate the program; "": mirfak does
+  std::string hint;    // what to do, in place of what is said of all; "": nothing of its own
   std::string reader;  // reader of the program's options; "": none
   std::string by;      // the evidence: the option or key, or the program's name
   Location where;      // place of the evidence

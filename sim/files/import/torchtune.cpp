@@ -412,6 +412,7 @@ ImportDraft import_torchtune_command(const LaunchCommand& command, std::vector<S
   if (command.starts_itself()) launch = machine_of(words.launcher, std::move(launch));
   if (!recipe.distributed) {
     launch.machine.nodes = launch.machine.gpus_per_node = 1;
+    launch.machine.exact = true;
     launch.machine.said_by = recipe.name + ", which runs on one device";
   }
   ImportContext inside = context;

@@ -48,7 +48,7 @@ void translate_word(Setting& setting, const Value& rule) {
     setting.value.scalar = value->scalar;
   } else if (word && list != nullptr) {
     setting.value = words_at_commas(setting.value);
-  } else if (word && to->scalar != setting.name) {
+  } else if (values != nullptr && word && to->scalar != setting.name) {
     return;
   }
   setting.name = to->scalar;
@@ -80,8 +80,15 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
   const Value& words = facts.section("words");
   std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
   expand_presets(settings, facts.section("presets"));
+  const auto stated = [&](const std::string& name) {
+    return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return setting.value.kind != Value::Kind::null && (setting.name == name || setting.name.starts_with(name + "."));
+    });
+  };
   for (Setting& setting : settings) {
-    if (const Value* rule = words.find(setting.name)) translate_word(setting, *rule);
+    const Value* rule = words.find(setting.name);
+    const std::string beside = rule == nullptr ? "" : text_under(*rule, "beside");
+    if (rule != nullptr && (beside.empty() || stated(beside))) translate_word(setting, *rule);
   }
   return import_trainer(std::move(settings), files, context, &facts);
 }

@@ -1,5 +1,7 @@
 #include "validation/run_layout.hpp"
 
+#include "schedule/weighted_split.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -49,8 +51,7 @@ std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
   return split;
 }
 
-// Splits layers by weights: each chunk takes layers until it has more than its share of the weights of all products,
-// including the head. The last chunk, which has the head, gets fewer. Empty if the row does not state the sizes.
+// Splits layers by the weights of all products, including the head. Empty if the row does not state the sizes.
 std::vector<int> balanced(const RunReading& reading, std::int64_t layers, std::int64_t chunks) {
   const auto size = [&](const char* key) { return static_cast<double>(reading.whole_number(key).value_or(0)); };
   constexpr double kAttention = 4;  // products as wide as its heads; kMlp: gate, up and down of an MLP
@@ -58,15 +59,7 @@ std::vector<int> balanced(const RunReading& reading, std::int64_t layers, std::i
   const double layer = kAttention * size("model.heads") * size("model.head_dim") + kMlp * size("model.ffn");
   const double head = size("model.vocab");  // layer and head both leave out the factor of the hidden size
   if (layer == 0 || head == 0) return {};
-  const double all = static_cast<double>(layers) * layer + head;
-  std::vector<int> split(static_cast<std::size_t>(chunks));
-  std::size_t chunk = 0;
-  for (std::int64_t i = 1; i <= layers; ++i) {
-    ++split[chunk];
-    const double share = all * static_cast<double>(chunk + 1) / static_cast<double>(chunks);
-    if (static_cast<double>(i) * layer > share) ++chunk;
-  }
-  return split;
+  return weighted_split(layers, chunks, layer, head);
 }
 
 }  // namespace
