@@ -115,13 +115,15 @@ TEST_CASE("what layers keep on the host counts there") {
 
 TEST_CASE("inputs of experts and of their activation wait there where rows are dispatched") {
   using enum OffloadModule;
-  const auto bytes = [](std::initializer_list<OffloadModule> modules) {
+  const auto bytes = [](std::initializer_list<OffloadModule> modules, int expert = 1) {
     Job job = job_with(modules);
     job.model.mixture = {.experts = 8, .per_token = 2, .ffn = 4096};
+    job.strategy.expert = expert;
     const ShardedBlocks blocks = shard_blocks(job);
     return offloaded_activation_bytes(job, blocks.layer(), blocks.mesh);
   };
-  CHECK(bytes({expert_inputs}) > 0);
+  CHECK(bytes({expert_inputs}) == 2 * kTensor);     // two rows of each token
+  CHECK(bytes({expert_inputs}, 8) == 2 * kTensor);  // sorted by expert behind the exchange
   CHECK(bytes({expert_activation}) > bytes({expert_inputs}));
   CHECK(bytes({expert_inputs, expert_activation}) ==
         doctest::Approx(bytes({expert_inputs}) + bytes({expert_activation})));

@@ -29,7 +29,7 @@ class Modules {
   const std::vector<std::optional<OffloadModule>>& of_operators() const { return modules_; }
 
  private:
-  // Origins of a tensor: it was made from what attention made, or from rows on their way to experts and nothing else.
+  // Origins of a tensor: it was made from what attention made, or from dispatched rows by casts, sorts and the like.
   struct Origins {
     bool behind_attention = false;
     bool dispatched = false;
@@ -48,13 +48,15 @@ class Modules {
       read.dispatched |= of(input.tensor).dispatched;
     }
     const bool core = has(op, "core_attn");
+    const bool activation = has(op, "moe_act");
     const bool product = op.kind == OperatorKind::einsum && op.linear;
+    const bool passes_rows = !product && !activation;
     for (const Operand& output : op.outputs) {
       of(output.tensor).behind_attention = core || read.behind_attention;
-      of(output.tensor).dispatched = op.kind == OperatorKind::dispatch || (op.auxiliary && read.dispatched);
+      of(output.tensor).dispatched = op.kind == OperatorKind::dispatch || (read.dispatched && passes_rows);
     }
     if (core) return OffloadModule::core_attention;
-    if (has(op, "moe_act")) return OffloadModule::expert_activation;
+    if (activation) return OffloadModule::expert_activation;
     if (product && read.dispatched) return OffloadModule::expert_inputs;
     const bool norm = has(op, "layernorm");
     if (norm && (has(op, "mlp_branch") || has(op, "router_branch"))) return OffloadModule::mlp_norm;
