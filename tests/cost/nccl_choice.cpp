@@ -96,3 +96,28 @@ TEST_CASE("PCIe has no LL128") {
     CHECK(nccl_choice(CollectiveKind::all_reduce, bytes, group).protocol != Protocol::ll128);
   }
 }
+
+TEST_CASE("registered buffers take the channels that Megatron Core's comment on nccl_ub states") {
+  using enum CollectiveKind;
+  const auto channels = [](CollectiveKind kind, int ranks, int domains, bool in_switch, bool in_network) {
+    NcclGroup group;
+    group.ranks = ranks;
+    group.domains = domains;
+    group.in_switch = in_switch;
+    group.in_network = in_network;
+    return registered_channels(kind, group);
+  };
+  CHECK(channels(all_gather, 8, 1, true, false) == 4);
+  CHECK(channels(reduce_scatter, 8, 1, true, false) == 5);
+  for (const CollectiveKind kind : {all_gather, reduce_scatter}) {
+    CHECK(channels(kind, 16, 2, true, false) == 16);
+    CHECK(channels(kind, 16, 2, true, true) == 6);
+    CHECK(channels(kind, 2, 2, false, true) == 1);
+    CHECK(channels(kind, 8, 1, false, false) == 0);
+    CHECK(channels(kind, 16, 2, false, true) == 0);
+  }
+  CHECK(channels(all_gather, 2, 2, false, false) == 1);
+  CHECK(channels(reduce_scatter, 2, 2, false, false) == 4);
+  CHECK(channels(all_reduce, 8, 1, true, false) == 0);
+  CHECK(channels(all_to_all, 8, 1, true, false) == 0);
+}

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 namespace deepspeed_json_test {
@@ -16,6 +17,12 @@ ImportDraft deepspeed(const ImportFile& file, std::optional<std::int64_t> gpus =
   context.gpus = gpus;
   context.environment = std::move(words);
   return import_format("deepspeed-json").read(std::span(&file, 1), context);
+}
+
+std::int64_t doubts(const ImportDraft& draft) {
+  const std::vector<ImportLine> lines = draft.lines();
+  return std::count_if(lines.begin(), lines.end(),
+                       [](const ImportLine& line) { return line.verdict == Verdict::unknown; });
 }
 
 std::string place_of_refusal(const ImportFile& file) {
@@ -71,6 +78,27 @@ TEST_CASE("all DeepSpeed files are read, or refused at the word of a template") 
   }
   CHECK(read == 75);
   CHECK(templates == 24);
+}
+
+TEST_CASE("state on disks is read at stage 3, with its overlap if both ways overlap") {
+  const auto read = [](const std::string& stage, const std::string& more) {
+    return deepspeed(
+        {"ds.json", "{\"zero_optimization\": {\"stage\": " + stage +
+                        ", \"offload_optimizer\": {\"device\": \"nvme\", \"nvme_path\": \"/fast\"" + more + "}}}"},
+        16);
+  };
+  const std::string reads = ", \"pipeline_read\": true";
+  const std::string both = reads + ", \"pipeline_write\": true";
+  const ImportDraft draft = read("3", both);
+  CHECK(said(draft, "strategy.optimizer_on_disk") == "true");
+  CHECK(said(draft, "strategy.offload_optimizer") == "1");
+  CHECK(said(draft, "strategy.overlap_disk") == "true");
+  CHECK(doubts(draft) == 0);
+  CHECK(said(read("3", ""), "strategy.overlap_disk").empty());
+  CHECK(doubts(read("3", reads)) == 1);
+  const ImportDraft early = read("2", "");
+  CHECK(said(early, "strategy.optimizer_on_disk").empty());
+  CHECK(doubts(early) == 1);
 }
 
 }  // namespace deepspeed_json_test

@@ -184,7 +184,10 @@ TEST_CASE("parameters on the host: FSDP's by Accelerate or the Trainer, DeepSpee
   }
   const ImportFile disk{"zero3.json",
                         "{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"nvme\"}}}"};
-  CHECK(unknown_lines(read_as("trainer", {deep, disk}, 16)) == 1);
+  const ImportDraft on_disk = read_as("trainer", {deep, disk}, 16);
+  CHECK(unknown_lines(on_disk) == 0);
+  CHECK(said(on_disk, "strategy.offload_parameters") == "true");
+  CHECK(said(on_disk, "strategy.parameters_on_disk") == "true");
 }
 
 TEST_CASE("Liger's kernels take the place of the framework file's, whatever shards") {

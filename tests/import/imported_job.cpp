@@ -1,6 +1,7 @@
 #include "import/imported_job.hpp"
 
 #include "base/error.hpp"
+#include "import/option_table.hpp"
 #include "scenario/scenario.hpp"
 #include "support/source_root.hpp"
 
@@ -81,6 +82,36 @@ TEST_CASE("types of the optimizer's states and capacities of experts are read fr
       "--moe-pad-expert-input-to-capacity");
   CHECK(capacity.expert_capacity_factor == 1.5);
   CHECK(capacity.pad_to_capacity);
+}
+
+TEST_CASE("modules on the host are read with the norms that Transformer Engine joins with products") {
+  const std::string dense(kScript);
+  const std::string end = "--bf16 --lr";
+  const auto modules = [&](const std::string& options) {
+    std::string text = dense;
+    text.replace(text.find(end), end.size(), "--fine-grained-activation-offloading " + options + " " + end);
+    return word_under(imported(text, "train.sh", {}).draft, "strategy.offload_modules");
+  };
+  CHECK(modules("--offload-modules qkv_linear core_attn") == "[attn_norm, qkv_linear, core_attn]");
+  CHECK(modules("--offload-modules attn_norm core_attn attn_proj") == "[core_attn, attn_proj]");
+  CHECK(modules("--offload-modules attn_norm mlp_norm").empty());
+  CHECK(modules("--transformer-impl local --offload-modules attn_norm mlp_norm") == "[attn_norm, mlp_norm]");
+  CHECK(modules("--num-experts 8 --offload-modules mlp_norm expert_fc1") == "[mlp_norm, expert_fc1]");
+  CHECK(modules("").empty());
+}
+
+TEST_CASE("registered buffers are read beside a distributed optimizer") {
+  const std::string dense(kScript);
+  const std::string end = "--bf16 --lr";
+  const auto registered = [&](const std::string& options) {
+    std::string text = dense;
+    text.replace(text.find(end), end.size(), options + " " + end);
+    return word_under(imported(text, "train.sh", {}).draft, "strategy.registered_buffers");
+  };
+  CHECK(registered("--use-distributed-optimizer --use-nccl-ub") == "true");
+  CHECK(registered("--use-distributed-optimizer --nccl-ub") == "true");
+  CHECK(registered("--use-nccl-ub").empty());
+  CHECK(registered("--use-distributed-optimizer --use-nccl-ub --disable-symmetric-registration").empty());
 }
 
 TEST_CASE("what cannot run is read all the same, and an impossible value is refused at its place") {

@@ -252,6 +252,12 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
                {{"--use-tp-pp-dp-mapping", ""}});
   check_absent(megatron(job("llama3-8b", 2, "tensor: 2, pipeline: 2")), {"--use-tp-pp-dp-mapping"});
   check_values(megatron(job("llama3-8b", 1, "offload_layers: 8")), {{"--cpu-offloading-num-layers", "8"}});
+  check_values(megatron(job("llama3-8b", 1, "offload_modules: [attn_norm, qkv_linear, core_attn]")),
+               {{"--fine-grained-activation-offloading", ""}, {"--offload-modules", "qkv_linear core_attn"}});
+  check_values(megatron(job("deepseek-v2-lite", 1, "offload_modules: [attn_norm, mlp_norm, expert_fc1]")),
+               {{"--offload-modules", "attn_norm mlp_norm expert_fc1"}});
+  check_values(megatron(job("llama3-8b", 2, "zero: 1, registered_buffers: true")), {{"--use-nccl-ub", ""}});
+  check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--use-nccl-ub", "--offload-modules"});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),
                {{"--fp8-recipe", "tensorwise"}, {"--fp8-param-gather", ""}});
@@ -269,6 +275,8 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   refused(job("llama3-8b", 1, "recompute: selective, recompute_layers: 2"), "strategy.recompute_layers");
   refused(job("llama3-8b", 1, "recompute: selective, recompute_modules: [op]"), "strategy.recompute_modules");
   refused(job("llama3-8b", 1, "recompute: full, offload_layers: 2"), "strategy.offload_layers");
+  refused(job("llama3-8b", 1, "offload_modules: [attn_norm]"), "strategy.offload_modules");
+  refused(job("llama3-8b", 1, "offload_modules: [mlp_norm]"), "strategy.offload_modules");
   refused(job("llama3-8b", 1, "zero: 1, overlap_param_gather: true"), "strategy.overlap_param_gather");
   refused(job("llama3-8b", 1, "tensor: 1", ", optimizer: lamb"), "training.optimizer");
   refused(job("llama3-8b", 1, "zero: 3, offload_parameters: true", ", framework: deepspeed"),

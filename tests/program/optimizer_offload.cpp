@@ -62,9 +62,12 @@ TEST_CASE("copies are 4 bytes a parameter each way over the link, the update 28 
 }
 
 TEST_CASE("equal pieces through copy, update and copy: the slowest decides, the others once") {
-  CHECK(OffloadedStep{1, 3, 2, 1}.seconds() == doctest::Approx(6));
-  CHECK(OffloadedStep{1, 3, 2, 10}.seconds() == doctest::Approx(0.6 + 2.7));
-  CHECK(OffloadedStep{1, 3, 2, 1e9}.seconds() == doctest::Approx(3));
+  OffloadedStep step{.gradients_s = 1, .update_s = 3, .parameters_s = 2};
+  CHECK(step.seconds() == doctest::Approx(6));
+  step.pieces = 10;
+  CHECK(step.seconds() == doctest::Approx(0.6 + 2.7));
+  step.pieces = 1e9;
+  CHECK(step.seconds() == doctest::Approx(3));
 }
 
 TEST_CASE("a published run: copies and update of all of the optimizer's state of Qwen3-30B-A3B on 16 H100") {
@@ -152,6 +155,72 @@ TEST_CASE("the device's memory is that share of the optimizer's state smaller, b
     CHECK(offloaded.host == doctest::Approx(share * kept.peak.optimizer / 12 * 16));  // and gradients in fp32
     CHECK(offloaded.host_capacity == 2199023255552.0 / 8);
   }
+}
+
+namespace {
+
+// DeepSpeed's ZeRO 3 on nodes whose disks read 20 and write 10 GB/s.
+Job on_disks(bool optimizer, bool parameters, bool overlap = false) {
+  Job job = with_node(offloading(1, "deepspeed", 3), [](NodeHardware& node) {
+    node.spec.disk_read_bandwidth = Figure{20e9, {}};
+    node.spec.disk_write_bandwidth = Figure{10e9, {}};
+  });
+  job.strategy.offload_parameters = true;
+  job.strategy.optimizer_on_disk = optimizer;
+  job.strategy.parameters_on_disk = parameters;
+  job.strategy.overlap_disk = overlap;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("state on disks is read and written at a rank's share of their rates, piece by piece") {
+  const double parameters = first_plan(on_disks(true, false)).parameters.elements / 16;
+  const OffloadedStep step = step_of(on_disks(true, false));
+  CHECK(step.read_s == doctest::Approx(16 * parameters / (20e9 / 8)));
+  CHECK(step.write_s == doctest::Approx(16 * parameters / (10e9 / 8)));
+  CHECK(step.seconds() ==
+        doctest::Approx(step.gradients_s + step.read_s + step.update_s + step.write_s + step.parameters_s));
+  Job pieces = on_disks(true, false, true);
+  pieces.framework.offload.disk_piece_parameters = parameters / 4;
+  const OffloadedStep beside = step_of(pieces);
+  REQUIRE(beside.pieces == 4);
+  // Writing is slowest: of four pieces the first passes all steps, the others follow it.
+  CHECK(beside.seconds() == doctest::Approx(step.seconds() / 4 + step.write_s * 3 / 4));
+  CHECK(time_of(pieces) < time_of(on_disks(true, false)));
+  CHECK(time_of(on_disks(false, false)) < time_of(pieces));
+}
+
+TEST_CASE("the host holds buffers of what lies on its disks") {
+  const auto memory = [](const Job& job) {
+    const ShardedBlocks blocks = shard_blocks(job);
+    return account_memory(job, blocks, plan_stages(job, blocks)).front();
+  };
+  const StageMemory there = memory(on_disks(false, false));
+  CHECK(there.disk == 0);
+  Job job = on_disks(true, false);
+  const double parameters = first_plan(job).parameters.elements / 16;
+  job.framework.offload.disk_piece_parameters = parameters / 4;
+  CHECK(memory(job).disk == doctest::Approx(16 * parameters));
+  const double state = offloaded_bytes(on_disks(false, false), first_plan(job).parameters.held());
+  CHECK(there.host - memory(job).host == doctest::Approx(state - 16 * parameters / 4));
+  job.strategy.overlap_disk = true;
+  CHECK(there.host - memory(job).host == doctest::Approx(state - 3 * 16 * parameters / 4));
+}
+
+TEST_CASE("gathers read from disks what a rank does not keep in memory") {
+  Job job = on_disks(false, true);
+  const StagePlan plan = first_plan(job);
+  const double parameters = plan.parameters.elements / 16;
+  CHECK(parameter_gather(job, plan.parameters, {8e6, 0}).front().disk_bytes == 0);  // fewer than 1e9
+  job.framework.offload.disk_kept_parameters = parameters / 4;
+  CHECK(parameter_bytes_on_disk(job, plan.parameters) == doctest::Approx(2 * parameters * 3 / 4));
+  const ReplicaCollective gather = parameter_gather(job, plan.parameters, {8e6, 0}).front();
+  CHECK(gather.disk_bytes == doctest::Approx(2 * 8e6 / 16 * 3 / 4));
+  CHECK(price(gather, plan.costs).seconds ==
+        doctest::Approx(
+            price(parameter_gather(on_disks(false, false), plan.parameters, {8e6, 0}).front(), plan.costs).seconds +
+            gather.disk_bytes / (20e9 / 8)));
 }
 
 TEST_CASE("state that the host's memory has no room for does not fit") {

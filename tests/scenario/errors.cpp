@@ -191,6 +191,52 @@ TEST_CASE("ZeRO++ needs a framework that has it, and ZeRO 3 over all replicas") 
       {"training.framework=deepspeed"});
 }
 
+TEST_CASE("buffers are registered with ZeRO, where a framework does that") {
+  check_told(
+      {
+          {{"strategy.zero=1"}, ""},
+          {{"strategy.zero=0"}, "no figure is known"},
+          {{"strategy.zero=1", "training.framework=deepspeed"}, "deepspeed does not have it"},
+          {{"strategy.zero=1", "training.framework={like: megatron-core, memory: {expandable_segments: true}}"},
+           "segments that grow"},
+      },
+      {"training.framework=megatron-core", "strategy.registered_buffers=true"});
+}
+
+TEST_CASE("modules wait on the host where a framework has that, in layers that keep something") {
+  check_told(
+      {
+          {{"strategy.offload_modules=[core_attn, attn_proj]"}, ""},
+          {{"strategy.offload_modules=[attn_proj]"}, "add core_attn"},
+          {{"strategy.offload_modules=[core_attn]", "strategy.recompute=full"}, "recomputed in full"},
+          {{"strategy.offload_modules=[core_attn]", "strategy.offload_layers=2"}, "takes all activations"},
+          {{"strategy.offload_modules=[core_attn]", "training.framework=deepspeed"}, "offload: modules"},
+          {{"strategy.offload_modules=[core_attn]", "strategy.pipeline=2", "strategy.schedule=zb-h1"}, ""},
+      },
+      {"training.framework=megatron-core"});
+}
+
+TEST_CASE("state lies on disks with ZeRO 3, in frameworks that have it, of nodes whose disks are known") {
+  const std::string optimizer = "strategy.optimizer_on_disk=true";
+  const std::string known = "cluster.nodes[0].disk_read_bandwidth=2e10";
+  const std::string written = "cluster.nodes[0].disk_write_bandwidth=1e10";
+  check_told(
+      {
+          {{optimizer, known, written, "strategy.overlap_disk=true"}, ""},
+          {{known, "strategy.offload_parameters=true", "strategy.parameters_on_disk=true"}, ""},
+          {{"strategy.overlap_disk=true"}, "no state of the optimizer"},
+          {{optimizer, "strategy.zero=1"}, "set strategy.zero: 3"},
+          {{optimizer, "strategy.offload_optimizer=0.5"}, "set offload_optimizer: 1"},
+          {{"strategy.parameters_on_disk=true"}, "set strategy.offload_parameters: true"},
+          {{optimizer, "training.framework=deepspeed-2021"}, "deepspeed-2021 keeps nothing on disks"},
+      },
+      {"training.framework=deepspeed", "strategy.zero=3", "strategy.offload_optimizer=1"});
+  const Error error = caught(
+      kSmall, {"training.framework=deepspeed", "strategy.zero=3", "strategy.offload_optimizer=1", optimizer, known});
+  CHECK(error.kind() == ErrorKind::input);
+  CHECK(error.hint().find("cluster.nodes[0].disk_read_bandwidth and disk_write_bandwidth") != std::string::npos);
+}
+
 TEST_CASE("gradients are projected where a framework does that, of whole matrices") {
   check_told(
       {

@@ -72,7 +72,7 @@ const std::map<std::string, std::string> kJobs = {
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-b200, count: 1}]}\n"
      "training: {global_batch: 64, precision: fp8}\n"
-     "strategy: {data: 8}\n"},
+     "strategy: {data: 8, zero: 1, overlap_grad_reduce: true}\n"},
     {"experts",
      "model: mixtral-8x7b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
@@ -93,6 +93,12 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
      "training: {global_batch: 16, framework: deepspeed}\n"
      "strategy: {data: 16, zero: 3}\n"},
+    {"state on disks",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1, disk_read_bandwidth: 2e10, disk_write_bandwidth: 1e10}]}\n"
+     "training: {global_batch: 8, framework: {like: deepspeed, offload: {disk_piece_parameters: 1e7}}, precision: "
+     "fp32}\n"
+     "strategy: {data: 8, zero: 3, offload_optimizer: 1, offload_parameters: true, optimizer_on_disk: true}\n"},
     {"gradients that may be projected",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"

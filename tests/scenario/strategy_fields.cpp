@@ -75,6 +75,7 @@ TEST_CASE("every key is read, and what is read is written and reads back") {
                                                      {"recompute", "full"},
                                                      {"recompute_method", "uniform"},
                                                      {"recompute_modules", "[mlp, moe]"},
+                                                     {"offload_modules", "[core_attn, moe_act]"},
                                                      {"offload_optimizer", "0.5"},
                                                      {"layer_split", "[11, 13]"},
                                                      {"replica_microbatches", "[3, 1]"},

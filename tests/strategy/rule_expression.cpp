@@ -242,7 +242,7 @@ TEST_CASE("the table of fields is complete, and its names are words of rules") {
     CHECK_FALSE(info.sentence.empty());
     const std::string name(info.name);
     CHECK_NOTHROW(parse(info.type == formula::Type::truth    ? name
-                        : info.type == formula::Type::set    ? "'moe' in " + name
+                        : info.type == formula::Type::set    ? "'" + info.words()[0] + "' in " + name
                         : info.type == formula::Type::choice ? name + " == '" + info.words()[0] + "'"
                                                              : name + " >= 0"));
   }

@@ -106,6 +106,17 @@ void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardwar
   hardware.spec.wiring = Wiring::cube_mesh;
 }
 
+// Reads the rates of the disks of its nodes.
+void read_disks(Mapping& entry, NodeSpec& spec) {
+  constexpr double kLeast = 1e6;
+  constexpr double kMost = 1e13;
+  for (const auto& [key, figure] : {std::pair{"disk_read_bandwidth", &NodeSpec::disk_read_bandwidth},
+                                    std::pair{"disk_write_bandwidth", &NodeSpec::disk_write_bandwidth}}) {
+    const std::optional<Node> rate = entry.find(key);
+    if (rate) spec.*figure = Figure{rate->as_number(kLeast, kMost), {}};
+  }
+}
+
 // Reads the changes of an entry to its node type: another network, only some of the GPUs used, or several ranks on each
 // GPU. Unused GPUs leave the ports and the host's power as they are.
 void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
@@ -123,6 +134,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   }
   read_topology(entry, catalog, gpus_of_type, hardware);
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
+  read_disks(entry, spec);
   read_surroundings(entry, spec);
   if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
   if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) read_power_limit(*limit, hardware.gpu);

@@ -81,10 +81,10 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports, topology,
-// scale_up, cooling, feed, clock_mhz, gpu_power_limit_w}] (a topology file is not opened here:
-// network/fabric_file.hpp), fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" if left out),
-// perturbations (perturbations.hpp), and the keys of read_facility(). A power cap becomes limits of the GPUs. Strict;
-// errors are at the place of the fault.
+// scale_up, cooling, feed, clock_mhz, gpu_power_limit_w, disk_read_bandwidth, disk_write_bandwidth}] (a topology file
+// is not opened here: network/fabric_file.hpp), fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" if
+// left out), perturbations (perturbations.hpp), and the keys of read_facility(). A power cap becomes limits of the
+// GPUs. Strict; errors are at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // Distribution of a collective's ranks over nodes and domains, on which the price of the collective depends.

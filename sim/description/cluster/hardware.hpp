@@ -302,6 +302,9 @@ struct NodeSpec {
   int ports = 0;            // network ports of a node
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, peak of all channels of its processors
+  // Bytes/s that all its local disks together reach, as jobs that keep state there reach it; absent: not known.
+  std::optional<Figure> disk_read_bandwidth;
+  std::optional<Figure> disk_write_bandwidth;
   // Power of a node without its GPUs while they work: processors, memory, fans, ports, losses of its power supplies.
   Figure host_power_w;
   std::optional<Figure> host_idle_power_w;  // the same while its GPUs have no work; absent: not known

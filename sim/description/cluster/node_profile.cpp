@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace mirfak {
 
 namespace {
@@ -11,6 +13,8 @@ constexpr std::int64_t kMaxGpusOfNode = 4096;
 // Limits beyond which something other than the speed of a processor is wrong.
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
+constexpr double kMinDisk = 1e6;  // bytes/s of the disks of a node
+constexpr double kMaxDisk = 1e13;
 constexpr double kMaxSupplyTimeConstant = 60;  // s; batteries that last longer are no part of a node
 
 // Reads what the host draws, and its parts.
@@ -67,6 +71,10 @@ NodeProfile read_node_profile(ProfileFile& file) {
   node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);
   if (root.has("host_memory_bandwidth")) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
+  }
+  for (const auto& [key, figure] : {std::pair{"disk_read_bandwidth", &NodeSpec::disk_read_bandwidth},
+                                    std::pair{"disk_write_bandwidth", &NodeSpec::disk_write_bandwidth}}) {
+    if (root.has(key)) node.*figure = file.figure(key, kMinDisk, kMaxDisk);
   }
   read_host_power(file, node);
   if (root.has("supply_time_constant_s")) {

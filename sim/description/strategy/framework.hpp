@@ -116,6 +116,7 @@ struct ShardingHabits {
   double gather_scale_values = 0;
   double quantizer_cast_bytes = 0;
   bool quantized_reductions = false;
+  bool registered_buffers = false;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;
@@ -172,6 +173,14 @@ struct OffloadHabits {
   bool copies_beside_passes = false;
   bool parameters = false;
   bool together = false;
+  bool modules = false;
+  double module_elements = 0;
+  bool disks = false;
+  double disk_read_bytes = 16;
+  double disk_write_bytes = 16;
+  double disk_piece_parameters = 1e9;
+  double disk_kept_parameters = 0;
+  double disk_buffer_bytes = 0;
   std::string source;
 
   friend bool operator==(const OffloadHabits&, const OffloadHabits&) = default;

@@ -278,6 +278,10 @@ std::vector<FrameworkOption> sharding_of_state() {
             "stage 2 gathers before forward and keeps until backward is over (FSDP's SHARD_GRAD_OP); else parameters "
             "are replicated and gathered once a step",
             at<group, &Habits::stage2_gathers_parameters>),
+      truth("registered_buffers",
+            "buffers that are gathered and reduced may be registered with the library of collectives "
+            "(`strategy.registered_buffers`)",
+            at<group, &Habits::registered_buffers>),
       truth("root_unit", "embedding and head are gathered together first, kept, and reduced together last",
             at<group, &Habits::root_unit>),
       truth("alone",
@@ -401,6 +405,24 @@ FrameworkOptionGroup offload() {
               at<group, &Habits::parameters>),
           truth("together", "parameters, gradients and the whole optimizer go there together, or none of them",
                 at<group, &Habits::together>),
+          truth("modules", "activations that single modules of layers keep may wait there (`strategy.offload_modules`)",
+                at<group, &Habits::modules>),
+          {"module_elements", "elements", "of a rank's tensor from which on it waits there",
+           at<group, &Habits::module_elements>, 0, kMaxCount},
+          truth("disks",
+                "with ZeRO 3, the optimizer's state and shards of parameters may lie on disks of the host "
+                "(`strategy.optimizer_on_disk`, `strategy.parameters_on_disk`)",
+                at<group, &Habits::disks>),
+          bytes("disk_read_bytes", "read from disks for a step: the parameter, two moments and the gradient, in fp32",
+                at<group, &Habits::disk_read_bytes>),
+          bytes("disk_write_bytes", "written to them: all four", at<group, &Habits::disk_write_bytes>),
+          parameters("disk_piece_parameters",
+                     "of a rank are read, updated and written at once, in buffers of the host's memory",
+                     at<group, &Habits::disk_piece_parameters>),
+          parameters("disk_kept_parameters", "of a rank's shards stay in the host's memory all the same",
+                     at<group, &Habits::disk_kept_parameters>),
+          {"disk_buffer_bytes", "bytes", "of the buffers of a rank that its shards of parameters are read into",
+           at<group, &Habits::disk_buffer_bytes>, 0, kMaxPlatform},
       }};
 }
 

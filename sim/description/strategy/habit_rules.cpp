@@ -123,6 +123,64 @@ Broken offloaded_parameters(const RuleInput& in) {
                    "set strategy.zero: 3 or leave it out"};
 }
 
+// Checks activations of modules on the host. Megatron Core: transformer_config.py (not with cpu_offloading; attn_proj
+// with core_attn, as attention needs its own result again).
+Broken offloaded_modules(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.offload_modules.none()) return std::nullopt;
+  const auto broken = [](std::string message, std::string hint) {
+    return Violation{"strategy.offload_modules", std::move(message), std::move(hint)};
+  };
+  if (!in.framework.offload.modules) {
+    return broken(fmt::format("{} keeps activations of modules on the device", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says offload: modules");
+  }
+  if (s.offload_layers > 0) return broken("offload_layers takes all activations of layers", "leave one of them out");
+  const auto chosen = [&](OffloadModule module) { return s.offload_modules.test(static_cast<std::size_t>(module)); };
+  if (chosen(OffloadModule::attention_projection) && !chosen(OffloadModule::core_attention)) {
+    return broken("attention needs the input of attn_proj again, which is its own result", "add core_attn");
+  }
+  if (s.recompute == Recompute::full) {
+    return broken("a layer that is recomputed in full keeps no inputs of modules", "set strategy.recompute: selective");
+  }
+  if (s.nanobatches > 1 || schedule_of(s.schedule).pairs) {
+    return broken("no prediction has it where two passes, or two parts of a microbatch, run at once",
+                  "set strategy.nanobatches: 1 and a schedule without pairs");
+  }
+  return std::nullopt;
+}
+
+// Checks state on disks of the host. DeepSpeed: runtime/zero/offload_config.py, stage3.py (nvme with ZeRO 3).
+Broken state_on_disks(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const auto broken = [](const char* key, std::string message, std::string hint) {
+    return Violation{key, std::move(message), std::move(hint)};
+  };
+  constexpr const char* optimizer = "strategy.optimizer_on_disk";
+  constexpr const char* parameters = "strategy.parameters_on_disk";
+  if (s.overlap_disk && !s.optimizer_on_disk) {
+    return broken("strategy.overlap_disk", "no state of the optimizer lies on disks",
+                  "set strategy.optimizer_on_disk: true, or leave it out");
+  }
+  if (!s.optimizer_on_disk && !s.parameters_on_disk) return std::nullopt;
+  const char* const key = s.optimizer_on_disk ? optimizer : parameters;
+  if (!in.framework.offload.disks) {
+    return broken(key, fmt::format("{} keeps nothing on disks", in.framework.name),
+                  "leave it out, or choose a training.framework whose file says offload: disks");
+  }
+  if (s.zero != 3) {
+    return broken(key, fmt::format("state lies on disks with ZeRO 3, not {}", s.zero), "set strategy.zero: 3");
+  }
+  if (s.optimizer_on_disk && s.offload_optimizer < 1) {
+    return broken(optimizer, "the host steps what lies on its disks, and all of it", "set offload_optimizer: 1");
+  }
+  if (s.parameters_on_disk && !s.offload_parameters) {
+    return broken(parameters, "parameters on disks come to the device through the host's memory",
+                  "set strategy.offload_parameters: true");
+  }
+  return std::nullopt;
+}
+
 // Checks that head and loss can run in chunks of the sequence. torchtitan: components/loss.py (ChunkedLossWrapper)
 // takes equal chunks of a rank's tokens.
 Broken loss_in_chunks(const RuleInput& in) {

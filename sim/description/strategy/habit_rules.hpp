@@ -12,6 +12,8 @@ std::optional<Violation> halves_run_beside(const RuleInput& in);
 std::optional<Violation> ranks_are_ordered(const RuleInput& in);
 std::optional<Violation> offloaded_optimizer(const RuleInput& in);
 std::optional<Violation> offloaded_parameters(const RuleInput& in);
+std::optional<Violation> offloaded_modules(const RuleInput& in);
+std::optional<Violation> state_on_disks(const RuleInput& in);
 std::optional<Violation> loss_in_chunks(const RuleInput& in);
 std::optional<Violation> adapters_decompose(const RuleInput& in);
 std::optional<Violation> gradients_are_projected(const RuleInput& in);

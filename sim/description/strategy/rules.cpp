@@ -530,6 +530,13 @@ constexpr std::array kRules = {
          "The framework has parameters on the host, with ZeRO 3, and together with the optimizer where it has no other "
          "way.",
          offloaded_parameters},
+    Rule{"offloaded-modules",
+         "The framework has activations of modules on the host, of layers that are not recomputed in full, and without "
+         "pairs of passes.",
+         offloaded_modules},
+    Rule{"state-on-disks",
+         "The framework has state on disks, with ZeRO 3, of an optimizer and parameters that are on the host.",
+         state_on_disks},
     Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
@@ -568,6 +575,9 @@ constexpr std::array kRules = {
         "exchanges-are-quantized",
         "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all data-parallel ranks.",
         exchanges_are_quantized},
+    Rule{"buffers-are-registered",
+         "The framework registers the buffers of replicas, which gather and reduce-scatter (ZeRO).",
+         buffers_are_registered},
     Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
     Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
          microbatches_fit_schedule},
@@ -583,7 +593,8 @@ bool reads_state(const Rule& rule) {
   constexpr std::array of_state = {recomputed_groups,       offloaded_optimizer,      offloaded_parameters,
                                    whole_matrices,          meetings_need_even_batch, framework_shards,
                                    zero_group_divides,      second_copy_divides,      exchanges_are_quantized,
-                                   gradients_are_projected, gather_needs_shards};
+                                   gradients_are_projected, gather_needs_shards,      buffers_are_registered,
+                                   state_on_disks};
   return std::find(of_state.begin(), of_state.end(), rule.check) != of_state.end();
 }
 

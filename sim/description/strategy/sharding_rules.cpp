@@ -123,6 +123,26 @@ Broken exchanges_are_quantized(const RuleInput& in) {
   return exchanges_shards(in, "quantized_reductions", habits.quantized_reductions);
 }
 
+// Checks that buffers can be registered. Megatron Core refuses growing segments (__post_init__ of
+// DistributedDataParallelConfig), and states figures of gathers and reduce-scatters alone.
+Broken buffers_are_registered(const RuleInput& in) {
+  if (!in.strategy.registered_buffers) return std::nullopt;
+  constexpr const char* key = "strategy.registered_buffers";
+  if (!in.framework.sharding.registered_buffers) {
+    return Violation{key, fmt::format("{} does not have it", in.framework.name),
+                     "leave it out, or choose another training.framework"};
+  }
+  if (in.framework.memory.expandable_segments) {
+    return Violation{key,
+                     fmt::format("{} allocates memory in segments that grow, and such memory cannot be registered",
+                                 in.framework.name),
+                     "leave it out, or set memory: {expandable_segments: false} of training.framework"};
+  }
+  if (in.strategy.zero > 0) return std::nullopt;
+  return Violation{key, "replicas without ZeRO all-reduce gradients, and no figure is known for that",
+                   "set strategy.zero, or leave it out"};
+}
+
 Broken gather_needs_shards(const RuleInput& in) {
   if (!in.strategy.overlap_param_gather || in.strategy.zero == 1 || in.strategy.zero == 2) return std::nullopt;
   return Violation{"strategy.overlap_param_gather",

@@ -18,5 +18,6 @@ std::optional<Violation> zero_group_divides(const RuleInput& in);
 std::optional<Violation> second_copy_divides(const RuleInput& in);
 std::optional<Violation> exchanges_are_quantized(const RuleInput& in);
 std::optional<Violation> gather_needs_shards(const RuleInput& in);
+std::optional<Violation> buffers_are_registered(const RuleInput& in);
 
 }  // namespace mirfak

@@ -38,6 +38,12 @@ const std::vector<std::string>& module_names() {
   return names;
 }
 
+const std::vector<std::string>& offload_module_names() {
+  static const std::vector<std::string> names = {"attn_norm", "qkv_linear", "core_attn", "attn_proj",
+                                                 "mlp_norm",  "expert_fc1", "moe_act"};
+  return names;
+}
+
 ExpertSpan Strategy::expert_span() const {
   ExpertSpan span;
   span.data = expert;

@@ -34,6 +34,20 @@ enum class Module : std::uint8_t {
 inline constexpr std::size_t kModules = 7;
 using ModuleSet = std::bitset<kModules>;
 
+// Parts of a layer whose inputs can wait in the host's memory, by the tags that operators of a block have
+// (offloaded_tensors.hpp), in the order of offload_module_names().
+enum class OffloadModule : std::uint8_t {
+  attention_norm,        // norm in front of attention
+  attention_inputs,      // projections to queries, keys and values
+  core_attention,        // scores, softmax, dropout, context
+  attention_projection,  // projection behind attention
+  mlp_norm,              // norm in front of an MLP or of experts
+  expert_inputs,         // first products of experts
+  expert_activation,     // activation function of experts
+};
+// Returns the modules as Megatron Core's --offload-modules names them.
+const std::vector<std::string>& offload_module_names();
+
 // Layers of a chunk that full recomputation recomputes.
 enum class RecomputeMethod {
   block,    // the first recompute_layers layers, each from its input
@@ -124,13 +138,19 @@ struct Strategy {
   int recompute_layers = 0;  // block: the first layers of each chunk, 0: all; uniform: layers of a group
   // Selective recomputation: modules that are recomputed; default: core_attention alone.
   ModuleSet recompute_modules{1};
-  int offload_layers = 0;  // layers at the start whose kept activations wait in the host's memory
+  int offload_layers = 0;     // layers at the start whose kept activations wait in the host's memory
+  ModuleSet offload_modules;  // modules whose kept inputs wait in the host's memory, of OffloadModule; none: empty
   // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 also the gradients, 3 also
   // the parameters.
   int zero = 0;
   double offload_optimizer = 0;     // share of the optimizer's state that is kept and updated on the host
   bool offload_parameters = false;  // ZeRO 3: the host keeps the shards of the parameters, too
-  int zero_group = 0;               // ranks that share one sharded copy; 0: all data-parallel ranks
+  // What the host keeps lies on its disks between uses (ZeRO-Infinity, arXiv 2104.07857): the optimizer's state, and
+  // the shards of the parameters.
+  bool optimizer_on_disk = false;
+  bool parameters_on_disk = false;
+  bool overlap_disk = false;  // the next piece of the optimizer's state is read, the last one written, during updates
+  int zero_group = 0;         // ranks that share one sharded copy; 0: all data-parallel ranks
   // ZeRO++ (arXiv 2306.10209), with ZeRO 3. Neighbouring ranks that share a second copy of the parameters, from which
   // all gathers of an iteration come after the first (hpZ); 0: there is none.
   int zero_second_group = 0;
@@ -144,6 +164,9 @@ struct Strategy {
   // layer computes the other (NanoFlow, arXiv 2408.12757; Kareus, arXiv 2601.17654). 1: microbatches stay whole.
   int nanobatches = 1;
   int communication_sms = 0;  // most multiprocessors that a collective takes; 0: as many as its library chooses
+  // Buffers of parameters and gradients are registered with the library of collectives, whose gathers and
+  // reduce-scatters among replicas then need few multiprocessors (CollectiveModel::registered_channels).
+  bool registered_buffers = false;
   // True: an even split counts the embedding, or the head, as a layer, so that the very first chunk, or the very last,
   // has one layer fewer (Megatron Core's options of these names).
   bool account_for_embedding_in_pipeline_split = false;

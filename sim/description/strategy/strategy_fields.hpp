@@ -106,12 +106,24 @@ inline constexpr std::tuple kStrategyFields = {
         .between(1, strategy_limits::kLayers)
         .or_none()
         .not_in_blocks(),
+    field("offload_modules", &Strategy::offload_modules, "modules whose inputs wait in the host's memory")
+        .among(offload_module_names)
+        .only_if([](const Strategy& s) { return s.offload_modules.any(); }),
     field("offload_optimizer", &Strategy::offload_optimizer, "share of the optimizer that is on the host")
         .between(0, 1)
         .only_if([](const Strategy& s) { return s.offload_optimizer > 0; })
         .not_in_blocks(),
     field("offload_parameters", &Strategy::offload_parameters, "the host keeps the shards of the parameters")
         .only_if([](const Strategy& s) { return s.offload_parameters; })
+        .not_in_blocks(),
+    field("optimizer_on_disk", &Strategy::optimizer_on_disk, "the optimizer's state of the host lies on its disks")
+        .only_if([](const Strategy& s) { return s.optimizer_on_disk; })
+        .not_in_blocks(),
+    field("parameters_on_disk", &Strategy::parameters_on_disk, "the parameters of the host lie on its disks")
+        .only_if([](const Strategy& s) { return s.parameters_on_disk; })
+        .not_in_blocks(),
+    field("overlap_disk", &Strategy::overlap_disk, "disks are read and written while the host updates")
+        .only_if([](const Strategy& s) { return s.overlap_disk; })
         .not_in_blocks(),
     field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks(),
     field("zero_group", &Strategy::zero_group, "ranks that share one sharded copy")
@@ -140,6 +152,9 @@ inline constexpr std::tuple kStrategyFields = {
         .between(1, strategy_limits::kChannels)
         .or_else("what the library of collectives chooses")
         .only_if([](const Strategy& s) { return s.communication_sms > 0; }),
+    field("registered_buffers", &Strategy::registered_buffers, "gathers and reductions need few multiprocessors")
+        .only_if([](const Strategy& s) { return s.registered_buffers; })
+        .not_in_blocks(),
     field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced during backward passes")
         .not_in_blocks(),
     field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered during forward passes")

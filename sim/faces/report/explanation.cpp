@@ -13,6 +13,7 @@
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/host_copies.hpp"
 #include "report/link_report.hpp"
 #include "report/source_list.hpp"
 #include "sharding/row_chunks.hpp"
@@ -357,11 +358,10 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
       why.evaluation =
           fmt::format("max({}, {:.6g} / {:.6g})", why.evaluation, cost.bytes_sent, collective.max_bytes_per_s);
     }
-    if (collective.host_bytes > 0) {
-      const double copied = host_copy_seconds(collective.host_bytes, costs.hardware->hardware);
-      why.numbers += fmt::format(", after {} from the host", format_bytes(collective.host_bytes));
-      why.evaluation += fmt::format(" + {:.6g}", copied);
+    if (const int channels = registered_channels(collective, costs); channels > 0) {
+      why.numbers += fmt::format(", on {} multiprocessors by registered buffers", cost.multiprocessors);
     }
+    add_host_copies(why, collective, costs.hardware->hardware);
     rows.add(index_of(plan), what, exchange_cells(cost.seconds, cost.bytes_sent, why));
   };
   const DataParallelPlan replicas = data_parallel_plan(job_of(plan));

@@ -86,6 +86,18 @@ std::string offload_text(double share) {
   return share == 1 ? what : fmt::format("{:g} % of {}", 100 * share, what);
 }
 
+namespace {
+
+std::string offloaded_modules_text(const ModuleSet& modules) {
+  std::string names;
+  for (std::size_t i = 0; i < offload_module_names().size(); ++i) {
+    if (modules.test(i)) names += (names.empty() ? "" : ", ") + offload_module_names()[i];
+  }
+  return "inputs of (" + names + ")";
+}
+
+}  // namespace
+
 std::string sequences_text(const TrainingSpec& training) {
   std::string out = fmt::format("{} sequence{} of {} tokens", training.global_batch,
                                 training.global_batch == 1 ? "" : "s", training.sequence_length);
@@ -104,6 +116,8 @@ std::string strategy_text(const Job& job) {
   std::string out = fmt::format("{}, {}, {}", sizes_text(s), schedule_of(s.schedule).name, recompute_text(s.recompute));
   if (s.partly_recomputed() > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
   if (s.recompute_method == RecomputeMethod::uniform) out += fmt::format(" in groups of {} layers", s.recompute_layers);
+  if (s.offload_layers > 0) out += fmt::format(", activations of {} layers on the host", s.offload_layers);
+  if (s.offload_modules.any()) out += ", " + offloaded_modules_text(s.offload_modules) + " on the host";
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.scatter_gather == ScatterGather::on) out += ", scatter/gather between stages";
   if (s.scatter_gather == ScatterGather::off) out += ", no scatter/gather between stages";
@@ -113,12 +127,15 @@ std::string strategy_text(const Job& job) {
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
-  if (s.offload_parameters) out += ", parameters on the host";
+  if (s.optimizer_on_disk) out += s.overlap_disk ? "'s disks, which work beside its updates" : "'s disks";
+  if (s.offload_parameters)
+    out += s.parameters_on_disk ? ", parameters on the host's disks" : ", parameters on the host";
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.zero_second_group > 0)
     out += fmt::format(", a second copy of the parameters over groups of {}", s.zero_second_group);
   if (s.quantized_gathers) out += ", parameters gathered in 8 bits";
   if (s.quantized_reductions) out += ", gradients exchanged in 4 bits";
+  if (s.registered_buffers) out += ", registered buffers";
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;
 }

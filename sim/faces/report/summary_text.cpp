@@ -3,6 +3,7 @@
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/host_copies.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "simulation/figures.hpp"
@@ -372,7 +373,8 @@ std::string summary_text(const Scenario& scenario, const Simulation& simulation,
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + shape_table(simulation) + replica_table(simulation) +
-                    memory_table(simulation) + host_memory_text(simulation);
+                    memory_table(simulation) + host_memory_text(simulation) + activation_copies_text(simulation) +
+                    disk_text(simulation);
   out += notes_text(simulation.job, result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;

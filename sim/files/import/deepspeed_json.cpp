@@ -46,6 +46,7 @@ class DeepSpeedReader {
     const std::int64_t stage = options_.count("zero_optimization.stage");
     read_offload(stage);
     options_.read_part("offload");
+    read_parameters_on_disk();
     options_.read_part("exchanges");
     read_overlap(stage);
     options_.read("zero_optimization.mics_shard_size");
@@ -85,7 +86,8 @@ class DeepSpeedReader {
     const std::string where = options_.word(device, options_.entry(device.name).takes);
     const bool by_old_name = old.setting != nullptr && options_.flag(old);
     if (!by_old_name) options_.leave(old, "nothing lies on the host");
-    if (where == "nvme") return options_.doubt(device, "no prediction has an optimizer on disks");
+    if (where == "nvme" && stage == 3) return read_disk(device);
+    if (where == "nvme" && stage > 0) return options_.doubt(device, "disks are used at stage 3 only");
     if ((where != "cpu" && !by_old_name) || stage == 0) {
       return options_.leave(device, stage > 0 ? "nothing lies on the host" : "only with ZeRO");
     }
@@ -93,6 +95,34 @@ class DeepSpeedReader {
     const std::string share = stage == 3 ? fmt::format("{}", options_.number(ratio, 0, 1)) : "1";
     options_.put_agreeing(by_old_name ? old : device, "strategy.offload_optimizer", share);
     options_.use(ratio, stage == 3 ? "the share on the host" : "only at stage 3");
+  }
+
+  void read_disk(const Option& device) {
+    options_.put(device, "strategy.optimizer_on_disk", "true");
+    options_.put_agreeing(device, "strategy.offload_optimizer", "1");
+    const Option reads = options_.option("zero_optimization.offload_optimizer.pipeline_read");
+    const Option writes = options_.option("zero_optimization.offload_optimizer.pipeline_write");
+    const bool read = options_.flag(reads);
+    const bool written = options_.flag(writes);
+    if (read && written) {
+      options_.put(reads, "strategy.overlap_disk", "true");
+      return options_.use(writes, "with pipeline_read");
+    }
+    for (const Option& option : {reads, writes}) {
+      if (option.setting == nullptr) continue;
+      if (!options_.flag(option))
+        options_.leave(option, "one piece after the other");
+      else
+        options_.doubt(option, "predictions read and write beside updates, or neither");
+    }
+  }
+
+  void read_parameters_on_disk() {
+    const Option device = options_.option("zero_optimization.offload_param.device");
+    const bool on_disk = options_.word(device, options_.entry(device.name).takes) == "nvme";
+    if (on_disk && !options_.said("strategy.offload_parameters").empty()) {
+      options_.put(device, "strategy.parameters_on_disk", "true");
+    }
   }
 
   void read_overlap(std::int64_t stage) {

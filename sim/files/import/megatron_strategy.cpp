@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -109,6 +112,37 @@ void read_instances(MegatronReading& reading) {
                          "GPUs, which --nodes says");
 }
 
+// Reads the modules whose inputs wait on the host. Transformer Engine joins a norm with the product behind it
+// (gpt_layer_specs.py): then "attn_norm" and "mlp_norm" find no module of their own, and "qkv_linear" saves what the
+// norm reads, too. Norms in front of latent attention and of experts stand alone.
+void read_offloaded_modules(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  ImportDraft& draft = reading.draft;
+  const Setting* const flag = options.flag({"fine-grained-activation-offloading"});
+  if (flag == nullptr) return options.leave_each({"offload-modules"}, "without --fine-grained-activation-offloading");
+  const Setting* const said = options.said({"offload-modules"});
+  if (said == nullptr) return draft.obstruct(flag->where, flag->text + " needs --offload-modules, which is not there");
+  const bool joined = options.word({"transformer-impl"}).value_or("transformer_engine") != "local";
+  const bool latent = options.flag({"multi-latent-attention"}) != nullptr;
+  const OptionEntry& entry = options.entry("offload-modules");
+  std::vector<std::string> taken;
+  bool left = false;
+  for (const std::string& word : words_of(said->value)) {
+    const std::optional<OptionMeaning> known = entry.meaning_of(word);
+    if (!known) return draft.obstruct(said->where, fmt::format("--offload-modules: there is no module '{}'", word));
+    const bool alone = !joined || (known->word == "mlp_norm" ? reading.experts > 0 : latent);
+    const bool norm = known->word == "attn_norm" || known->word == "mlp_norm";
+    left |= norm && !alone;
+    if (norm && !alone) continue;
+    if (known->word == "qkv_linear" && !alone) taken.emplace_back("attn_norm");
+    taken.push_back(known->word);
+  }
+  draft.use(*flag, "with --offload-modules");
+  const std::string reason = left ? "norms that are part of the products behind them are no modules" : "";
+  if (taken.empty()) return draft.leave(*said, reason);
+  draft.take(*said, "strategy.offload_modules", list_value(taken, said->value.where), reason);
+}
+
 }  // namespace
 
 void read_megatron_strategy(MegatronReading& reading) {
@@ -119,6 +153,7 @@ void read_megatron_strategy(MegatronReading& reading) {
   read_instances(reading);
   reading.options.read_part("overlaps");
   reading.options.read_part("offload");
+  if (!reading.deepspeed) read_offloaded_modules(reading);
 }
 
 }  // namespace mirfak

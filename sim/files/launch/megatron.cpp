@@ -80,6 +80,30 @@ void add_recomputation(LaunchOptions& out, const Strategy& s, const MegatronStyl
   if (style.fields && s.offload_layers > 0) out.flag("--cpu-offloading");
 }
 
+// Adds modules whose inputs wait on the host. Transformer Engine joins norms with the products behind them, so what the
+// norm in front of attention reads waits with "qkv_linear", and norms in front of plain MLPs are no modules.
+void add_offloaded_modules(LaunchOptions& out, const Job& job) {
+  ModuleSet modules = job.strategy.offload_modules;
+  if (modules.none()) return;
+  constexpr const char* key = "strategy.offload_modules";
+  const auto at = [](OffloadModule module) { return static_cast<std::size_t>(module); };
+  const bool norm = modules.test(at(OffloadModule::attention_norm));
+  if (job.model.latent.key_value_rank == 0) {
+    require_expressible(norm == modules.test(at(OffloadModule::attention_inputs)), key,
+                        "Transformer Engine joins the norm with the projections behind it",
+                        "choose both attn_norm and qkv_linear, or neither");
+    modules.reset(at(OffloadModule::attention_norm));
+  }
+  require_expressible(job.model.mixture.experts > 0 || !modules.test(at(OffloadModule::mlp_norm)), key,
+                      "Transformer Engine joins the norm with the product behind it", "leave mlp_norm out");
+  std::vector<std::string> names;
+  for (std::size_t module = 0; module < offload_module_names().size(); ++module) {
+    if (modules.test(module)) names.push_back(offload_module_names()[module]);
+  }
+  out.flag("--fine-grained-activation-offloading");
+  out.words("--offload-modules", std::move(names));
+}
+
 // Adds sharding: ZeRO 1 is the distributed optimizer, 2 and 3 are Megatron FSDP, which overlaps by itself.
 void add_sharding(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
@@ -108,6 +132,7 @@ LaunchOptions megatron_options(const Job& job, const OptionList& list, const Meg
   add_chunks(out, job, style);
   add_context(out, job.strategy);
   add_recomputation(out, job.strategy, style);
+  add_offloaded_modules(out, job);
   add_sharding(out, job);
   add_megatron_training(out, job, style);
   return written_options(job, list, std::move(out));

@@ -113,6 +113,26 @@ void check_offload(const Document& document, const Cluster& cluster) {
             "add host_memory_bandwidth: [bytes/s, source] to the profile");
 }
 
+namespace {
+
+// Checks that all nodes have disks whose rates are known, where state lies on them.
+void check_disks(const Document& document, const Job& job) {
+  const Strategy& s = job.strategy;
+  if (!s.optimizer_on_disk && !s.parameters_on_disk) return;
+  const auto groups = job.cluster.groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const NodeSpec& spec = groups[i].hardware.spec;
+    if (spec.disk_read_bandwidth && (spec.disk_write_bandwidth || !s.optimizer_on_disk)) continue;
+    locate(document, s.optimizer_on_disk ? "strategy.optimizer_on_disk" : "strategy.parameters_on_disk")
+        .fail(fmt::format("it is not known how fast the disks of node {} are", spec.name),
+              fmt::format("state cluster.nodes[{}].disk_read_bandwidth and disk_write_bandwidth, bytes/s of all disks "
+                          "of a node together",
+                          i));
+  }
+}
+
+}  // namespace
+
 void check_job(const Document& document, const Job& job) {
   check_rules(document, job);
   check_sizes(document, job);
@@ -120,6 +140,7 @@ void check_job(const Document& document, const Job& job) {
   check_experts(document, job);
   check_capacity(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
+  check_disks(document, job);
 }
 
 }  // namespace mirfak

@@ -91,6 +91,10 @@ class CollectiveModel {
   // takes by itself, a rank sends no faster than these channels do (channel_bytes_per_s). NCCL's choice of algorithm
   // and protocol stays, as it does not depend on this limit. 0: no limit.
   void set_max_channels(int channels) { max_channels_ = channels; }
+  // Returns the multiprocessors of a collective whose buffers are registered (nccl_choice.hpp); 0: no figure is known.
+  int registered_channels(CollectiveKind kind, const CommunicationGroup& group) const {
+    return mirfak::registered_channels(kind, nccl_group(group));
+  }
   double time_factor() const { return time_factor_; }  // the node type's correction: a factor on all times
 
  private:

@@ -212,6 +212,18 @@ std::string_view name_of(Protocol protocol) {
   return names[static_cast<std::size_t>(protocol)];
 }
 
+// The figures stand in Megatron Core's comment on nccl_ub, which calls them references that vary with the message, the
+// ranks and the release of NCCL (core_v0.16.1, megatron/core/distributed/distributed_data_parallel_config.py).
+int registered_channels(CollectiveKind kind, const NcclGroup& group) {
+  const bool gathers = kind == CollectiveKind::all_gather;
+  if (!gathers && kind != CollectiveKind::reduce_scatter) return 0;
+  const bool alone_in_domains = group.ranks == group.domains;
+  if (group.domains > 1 && alone_in_domains) return gathers || group.in_network ? 1 : 4;
+  if (!group.in_switch) return 0;
+  if (group.domains > 1) return group.in_network ? 6 : 16;
+  return gathers ? 4 : 5;
+}
+
 double channel_bytes_per_s(const NcclGroup& group) {
   constexpr double kBytesPerGb = 1e9;
   const auto scale = static_cast<std::size_t>(std::clamp(group.domains, 1, 3) - 1);

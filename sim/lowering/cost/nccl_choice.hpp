@@ -50,6 +50,11 @@ struct NcclChoice {
 // algorithms is taken to carry.
 double channel_bytes_per_s(const NcclGroup& group);
 
+// Returns the channels of a gather or reduce-scatter whose buffers are registered with the communicator in the same
+// place on all ranks (symmetric windows of NCCL 2.27 and later), by the ranks' links; 0: no figure is known, as for
+// other collectives and for domains whose switches cannot reduce.
+int registered_channels(CollectiveKind kind, const NcclGroup& group);
+
 // Returns the algorithm and protocol that NCCL takes for a collective of `bytes` (see ReshardStep): those with the
 // least time by NCCL's own model (NVIDIA/nccl v2.28.9 and v2.29.2, src/graph/tuning.cc, ncclTopoTuneModel), on the
 // rings and trees that NCCL's search finds in such hardware (src/graph/search.cc). NCCL's model is not accurate, so

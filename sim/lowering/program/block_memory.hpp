@@ -10,6 +10,7 @@ namespace mirfak {
 // Bytes of activations and their gradients that one device holds while it runs one block for one microbatch.
 struct BlockMemory {
   double kept = 0;      // held between forward and backward
+  double on_host = 0;   // held in the host's memory meanwhile, in place of the device's (offloaded_tensors.hpp)
   double forward = 0;   // largest amount at any time of the forward pass, which leaves `kept`
   double backward = 0;  // largest amount at any time of recomputation and backward, which begin with `kept`
   // Bytes that the half for inputs leaves for the half for weights, where backward is split in two

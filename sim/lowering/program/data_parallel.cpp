@@ -53,6 +53,14 @@ DataParallelPlan data_parallel_plan(const Framework& framework, const Strategy& 
 
 namespace {
 
+// Share of a rank's shards that lie on its host's disks. Each gather reads so much of its own shards.
+double share_on_disk(const Job& job, const StageParameters& of) {
+  const double on_disk = parameter_bytes_on_disk(job, of);
+  return on_disk > 0
+             ? on_disk / (on_disk + offloaded_parameter_bytes(job, of) - job.framework.offload.disk_buffer_bytes)
+             : 0;
+}
+
 // Bytes of some parameters that a rank copies from its host in front of a gather: its shards, as they are kept there.
 double copied_from_host(const Job& job, double gathered_width, const HeldParameters& held) {
   if (!job.strategy.offload_parameters) return 0;
@@ -73,11 +81,13 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
     const double most = scattered && zero.parameters ? job.framework.sharding.max_reduce_bytes_per_s : 0;
     out.push_back({among == ReplicaGroup::across ? "reduce gradients across groups" : "reduce gradients", step.kind,
                    step.bytes, among, 1, most});
+    out.back().registered = job.strategy.registered_buffers;
   }
   if (held.experts > 0) {
     const StateSharding experts = expert_state_sharding(job.strategy, zero);
     for (const ReshardStep& step : experts.reductions(held.experts * reduced_gradient_bytes(job))) {
       out.push_back({"reduce experts' gradients", step.kind, step.bytes, ReplicaGroup::experts});
+      out.back().registered = job.strategy.registered_buffers;
     }
   }
   return out;
@@ -90,6 +100,7 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
   if (job.strategy.quantized_gathers || from == GatheredFrom::second_copy) {
     std::vector<ReplicaCollective> out = gather_of_copies(job, width, held, from);
     out.front().host_bytes = copied_from_host(job, width, held);
+    out.front().disk_bytes = share_on_disk(job, of) * out.front().host_bytes;
     return out;
   }
   const bool broadcast = job.framework.sharding.broadcast_parameters && !zero.gradients;
@@ -99,15 +110,18 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
   const auto gather = [&](double bytes) {
     out.push_back({"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, bytes,
                    ReplicaGroup::shard, pieces, most});
+    out.back().registered = job.strategy.registered_buffers;
   };
   for (const ReshardStep& step : state_sharding(job.strategy, zero).gathers(held.shared * width)) gather(step.bytes);
   if (out.empty()) gather(held.shared * width);  // no other rank shares; tasks that wait for the gather still do
   if (held.experts > 0) {
     for (const ReshardStep& step : expert_state_sharding(job.strategy, zero).gathers(held.experts * width)) {
       out.push_back({"gather experts", step.kind, step.bytes, ReplicaGroup::experts});
+      out.back().registered = job.strategy.registered_buffers;
     }
   }
   out.front().host_bytes = copied_from_host(job, width, held);
+  out.front().disk_bytes = share_on_disk(job, of) * out.front().host_bytes;
   return out;
 }
 
@@ -160,10 +174,19 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
   return *slowest;
 }
 
+int registered_channels(const ReplicaCollective& collective, const StageCosts& costs) {
+  if (!collective.registered) return 0;
+  const CollectiveModel& model = slowest_model(collective, costs);
+  return model.registered_channels(collective.kind, group_of(costs, collective.among));
+}
+
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
   const CollectiveModel& model = slowest_model(collective, costs);
   const CommunicationGroup& group = group_of(costs, collective.among);
   CommunicationCost cost = model.price(collective.kind, collective.bytes / collective.pieces, alone(group));
+  if (const int channels = registered_channels(collective, costs); channels > 0) {
+    cost.multiprocessors = std::min(cost.multiprocessors, channels);
+  }
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;
@@ -174,7 +197,10 @@ CommunicationCost price(const ReplicaCollective& collective, const StageCosts& c
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);
     cost.seconds = std::max(cost.seconds, slowest);
   }
-  if (const double copied = host_copy_seconds(collective.host_bytes, costs.hardware->hardware); copied > 0) {
+  const NodeHardware& node = costs.hardware->hardware;
+  const double copied =
+      host_copy_seconds(collective.host_bytes, node) + disk_read_seconds(collective.disk_bytes, node.spec);
+  if (copied > 0) {
     cost.network_bytes_per_s *= cost.seconds / (cost.seconds + copied);
     cost.transfer_s += copied;
     cost.seconds += copied;

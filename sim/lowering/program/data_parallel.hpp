@@ -65,7 +65,9 @@ struct ReplicaCollective {
   // Limit of bus bandwidth among ranks of several scale-up domains, due to the framework's way of calling the
   // collective; 0: no limit.
   double max_bytes_per_s = 0;
-  double host_bytes = 0;  // copied from the memory of a rank's host in front of the collective
+  double host_bytes = 0;    // copied from the memory of a rank's host in front of the collective
+  double disk_bytes = 0;    // read from its disks in front of that
+  bool registered = false;  // its buffers are registered: it holds no more multiprocessors than registered_channels()
 };
 
 // Returns the collectives that sum the gradients of parameters over all replicas, in order: an all-reduce; with ZeRO a
@@ -84,6 +86,9 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among);
 bool joins_classes(const StageCosts& costs, ReplicaGroup among);
 // The model that decides the price of a collective: that of the slowest hardware among the ranks it joins.
 const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs);
+// Returns the most multiprocessors that a collective holds because its buffers are registered; 0: they are not, or no
+// figure is known for such links (cost/nccl_choice.hpp).
+int registered_channels(const ReplicaCollective& collective, const StageCosts& costs);
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs);
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #include "program/memory.hpp"
 
+#include "program/offloaded_tensors.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/sharded_state.hpp"
 #include "program/unit_memory.hpp"
@@ -12,14 +13,6 @@
 namespace mirfak {
 
 namespace {
-
-// Number of layers, among `count` from `first` on, whose kept activations wait in the host's memory: the model's first
-// layers.
-int offloaded(const Job& job, const ChunkPlan& chunk, int first, int count) {
-  const int before = first - (chunk.embedding ? 1 : 0);
-  if (!chunk.is_layer(first)) return 0;
-  return std::clamp(job.strategy.offload_layers - before, 0, count);
-}
 
 bool in_groups(const Strategy& strategy) {
   return strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
@@ -73,12 +66,15 @@ class ChunkWalk {
     }
   }
 
+  void add_on_host(double bytes) { on_host_ += bytes; }
+
   ChunkMemory memory() {
     forward_.raise({kept_, 0, 0});
     forward_.missing = gradients_;
     backward_.raise({kept_, 0, gradients_});
     ChunkMemory out;
     out.kept = kept_;
+    out.on_host = on_host_;
     out.forward = forward_.beside(kept_);
     out.backward = backward_.beside(kept_);
     out.due = due_;
@@ -114,6 +110,7 @@ class ChunkWalk {
   }
 
   double kept_ = 0;
+  double on_host_ = 0;
   double due_ = 0;
   double gradients_ = 0;
   Moment forward_;
@@ -161,6 +158,7 @@ class StageWalk {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Pass& pass = order[i];
       begin(pass);
+      most_on_host_ = std::max(most_on_host_, on_host_);
       MemoryUse now = use_;
       add_pass(now, of(pass), pass.kind);
       const bool pair = pass.with_next;
@@ -174,18 +172,22 @@ class StageWalk {
     }
   }
 
+  double most_on_host() const { return most_on_host_; }  // bytes of activations, of the walks so far
+
  private:
   const ChunkMemory& of(const Pass& pass) const { return chunks_[static_cast<std::size_t>(pass.chunk)]; }
 
   void begin(const Pass& pass) {
     if (!is_forward(pass.kind)) return;
     use_.activations += of(pass).kept;
+    on_host_ += of(pass).on_host;
     ++in_flight_;
   }
 
   void end(const Pass& pass) {
     if (makes_input_gradient(pass.kind)) {
       use_.activations -= of(pass).kept;
+      on_host_ -= of(pass).on_host;
       --in_flight_;
     }
     if (pass.kind == Pass::Kind::backward_input) use_.activations += of(pass).due;
@@ -199,6 +201,8 @@ class StageWalk {
 
   std::span<const ChunkMemory> chunks_;
   MemoryUse use_;
+  double on_host_ = 0;
+  double most_on_host_ = 0;
   int in_flight_ = 0;
 };
 
@@ -251,6 +255,8 @@ std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& b
   std::vector<BlockMemory> out;
   for (const PartitionedBlock& block : blocks.all) {
     out.push_back(block_memory(block, blocks.mesh, job.framework, blocks.halves));
+    out.back().on_host = offloaded_activation_bytes(job, block, blocks.mesh);
+    out.back().kept -= out.back().on_host;
   }
   return out;
 }
@@ -284,17 +290,18 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
   };
   for (const BlockRun& run : chunk.runs) {
     const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
+    const int whole = offloaded_layers(job, chunk, first, run.count);
+    walk.add_on_host(whole * block.kept + run.count * block.on_host);
     if (in_groups(job.strategy) && chunk.is_layer(first)) {
       if (layers.empty()) group = first;
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), run.block);
     } else {
       close_group();
       if (units.empty()) {
-        walk.add(block, run.count - 1 - offloaded(job, chunk, first, run.count - 1),
-                 run.count - offloaded(job, chunk, first, run.count));
+        walk.add(block, run.count - 1 - offloaded_layers(job, chunk, first, run.count - 1), run.count - whole);
       }
       for (int i = 0; i < run.count && !units.empty(); ++i) {
-        walk.add(block, 0, 1 - offloaded(job, chunk, first + i, 1), units[static_cast<std::size_t>(first + i)]);
+        walk.add(block, 0, 1 - offloaded_layers(job, chunk, first + i, 1), units[static_cast<std::size_t>(first + i)]);
       }
     }
     first += run.count;
@@ -347,9 +354,11 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
     memory.host = bytes_on_host(own, plan.parameters);
+    memory.disk = bytes_on_disk(own, plan.parameters);
     memory.host_capacity = host_memory_share(hardware.spec);
     StageWalk passes(chunks, use);
     passes.walk(plan.order, memory);
+    memory.host += passes.most_on_host();
     MemoryUse step = use;
     step.workspace = step_workspace(own, plan);
     if (step.total() >= memory.peak.total()) {

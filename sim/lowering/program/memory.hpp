@@ -62,6 +62,7 @@ struct StageMemory {
   double capacity = 0;
   double host = 0;           // bytes that the rank keeps in the memory of its host (optimizer_offload.hpp)
   double host_capacity = 0;  // the rank's share of the host's memory
+  double disk = 0;           // bytes that the rank keeps on the disks of its host
   std::optional<ReservedMemory> allocator;  // where it may decide what fits (add_reserves(), reserved_memory.hpp)
 
   double needed() const { return peak.total() + (allocator ? allocator->pieces() : 0); }
@@ -117,6 +118,7 @@ struct PassMemory {
 // Bytes that one chunk keeps for one microbatch, and the most that its passes need in addition.
 struct ChunkMemory {
   double kept = 0;
+  double on_host = 0;  // kept in the memory of the host instead
   PassMemory forward;
   PassMemory backward;
   // Bytes that stay between the halves of a split backward pass, and bytes that each half needs in addition to those

@@ -11,10 +11,12 @@ struct OffloadedStep {
   double gradients_s = 0;   // copying gradients to the host
   double update_s = 0;      // updating the parameters there, in parallel with the node's other ranks
   double parameters_s = 0;  // copying parameters back
-  double pieces = 1;        // number of pieces that go through the three steps one after the other
+  double read_s = 0;        // reading state from the host's disks
+  double write_s = 0;       // writing it back
+  double pieces = 1;        // number of pieces that go through these steps one after the other
 
-  // Time of equal pieces in a pipeline of three stations: the first passes all three, the others follow at the pace of
-  // the slowest station.
+  // Time of equal pieces in a pipeline of stations: the first passes all of them, the others follow at the pace of the
+  // slowest station.
   double seconds() const;
 };
 
@@ -28,6 +30,11 @@ OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, 
 double offloaded_bytes(const Job& job, const HeldParameters& held);
 double offloaded_parameter_bytes(const Job& job, const StageParameters& parameters);
 double bytes_on_host(const Job& job, const StageParameters& parameters);
+// Bytes that one rank keeps on the disks of its host, and of that those of parameters, which each gather reads.
+double bytes_on_disk(const Job& job, const StageParameters& parameters);
+double parameter_bytes_on_disk(const Job& job, const StageParameters& parameters);
+// Seconds in which a rank reads bytes from disks that the ranks of its node share. The node must state their rate.
+double disk_read_seconds(double bytes, const NodeSpec& node);
 // Seconds of a copy between a rank's device and its host over the device's own link.
 double host_copy_seconds(double bytes, const NodeHardware& node);
 // A rank's share of the host's memory.

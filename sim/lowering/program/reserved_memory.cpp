@@ -300,7 +300,10 @@ bool have_same_blocks(const StagePlan& a, const StagePlan& b) {
 std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
   const Strategy& strategy = job.strategy;
   const bool in_groups = strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
-  if (!job.framework.memory.caching_allocator || in_groups || strategy.offload_layers > 0) return std::nullopt;
+  if (!job.framework.memory.caching_allocator || in_groups || strategy.offload_layers > 0 ||
+      strategy.offload_modules.any()) {
+    return std::nullopt;
+  }
   return Replay(job, blocks, plan).run();
 }
 

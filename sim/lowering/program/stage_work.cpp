@@ -2,6 +2,7 @@
 
 #include "program/condensed_body.hpp"
 #include "program/data_parallel.hpp"
+#include "program/offloaded_tensors.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
@@ -13,13 +14,18 @@ namespace mirfak {
 
 namespace {
 
-// Step for the time that kernels wait for multiprocessors that collectives hold.
-BodyStep delay_step(double seconds) {
+// Step in which no kernel runs.
+BodyStep delay_step(const char* name, Activity activity, double seconds) {
   BodyStep step;
-  step.name = "slower during collectives";
-  step.activity = Activity::data_communication;
+  step.name = name;
+  step.activity = activity;
   step.device = to_picoseconds(seconds);
   return step;
+}
+
+// Step for the time that kernels wait for multiprocessors that collectives hold.
+BodyStep slower_step(double seconds) {
+  return delay_step("slower during collectives", Activity::data_communication, seconds);
 }
 
 // The steps of a block that make up one body, in the body's order (price_block).
@@ -130,13 +136,29 @@ void StageWork::set_durations(std::span<ClassPrice> prices) const {
   }
 }
 
+void StageWork::add_wait_for_copies(Body& around, int chunk, Pass::Kind kind) const {
+  if (!is_forward(kind) && !makes_input_gradient(kind)) return;
+  const ChunkPlan& blocks = as_priced_.chunks[static_cast<std::size_t>(chunk)];
+  const double device_s = to_seconds(as_priced_.folded(blocks, kind).device);
+  const double wait_s = wait_for_copies_s(job_, blocks_, blocks, plan_.costs.hardware->hardware, device_s);
+  if (wait_s > 0) around.steps.push_back(delay_step("wait for copies of activations", Activity::host, wait_s));
+}
+
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
-  const FoldedBody folded = plan_.folded(blocks, kind);
+  FoldedBody folded = plan_.folded(blocks, kind);
+  Body around;
+  add_wait_for_copies(around, chunk, kind);
+  if (factors_ != nullptr) around = slowed(std::move(around), *factors_);
+  if (!around.steps.empty()) append(folded, fold(around));
   PassWork work = describe(folded, pass_class(folded, kind, chunk));
+  if (!around.steps.empty()) work.around = &copies_.emplace_back(std::move(around));
   program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, 0, blocks.blocks());
   work.host_first = plan_.pass_host;
   add_bodies(work, chunk, kind, 0, blocks.blocks());
+  if (!work.bodies.empty() && work.around != nullptr) {
+    work.bodies.push_back(&describe_steps(*work.around, {{PassOf{kind, chunk}, PassOf{}}, {}, {}}));
+  }
   return work;
 }
 
@@ -239,7 +261,7 @@ std::vector<FoldedPass> StageWork::folded_passes() const {
     const auto kind = static_cast<Pass::Kind>(of);
     for (std::size_t at = 0; at < whole_[of].size(); ++at) {
       const auto chunk = static_cast<int>(at);
-      add(whole_[of][at], kind, chunk, 0, plan_.chunks[at].blocks(), nullptr);
+      add(whole_[of][at], kind, chunk, 0, plan_.chunks[at].blocks(), whole_[of][at].around);
       for (const PartWork& part : parts_[of][at]) add(part.pass, kind, chunk, part.first, part.last, part.around);
     }
   }
@@ -421,7 +443,8 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
         factors_ == nullptr ? folded.device : as_priced_.folded_part(blocks, kind, piece.first, piece.last).device;
     const double kernels_s = to_seconds(priced_device + fold(around).device);
     const double lost_s = lost_to_collectives(collectives_beside(replicas, chunk, collectives, i), kernels_s);
-    if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
+    if (lost_s > 0) around.steps.push_back(slower_step(lost_s));
+    if (i + 1 == pieces.size()) add_wait_for_copies(around, chunk, kind);
     if (factors_ != nullptr) around = slowed(std::move(around), *factors_);
     if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));

@@ -63,6 +63,8 @@ class StageWork {
 
  private:
   PassWork whole(int chunk, Pass::Kind kind);
+  // Adds the time that a pass waits for copies of activations, which run beside its kernels.
+  void add_wait_for_copies(Body& around, int chunk, Pass::Kind kind) const;
   PairWork make_pair(const Pass& forward, const Pass& backward);
   std::size_t recomputed_alone(const PartitionedBlock& block, Pass::Kind kind) const;
   const PassWork::Steps& pair_steps(const PairedBody& paired, BlockId ahead, const Pass& forward, BlockId back,

@@ -30,6 +30,7 @@ struct PassWork {
   GroupingId meets = kAlone;         // one task: the ranks that begin it together
   Picoseconds host_first = 0;        // host's work before the bodies
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes". In a pair, the first has those of both
+  const Body* around = nullptr;      // one task: what `folded` has after the blocks of a whole pass; null: nothing
 };
 
 // Work of a team's lanes in one pass: equal for all lanes, or different for each lane and each set of lanes that act

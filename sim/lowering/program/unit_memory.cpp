@@ -47,6 +47,30 @@ void add_reduced(const Job& job, const ChunkPlan& chunk, std::vector<UnitMemory>
   }
 }
 
+// Registered buffers stay where they are: two for the parameters and two for the gradients of the largest layer serve
+// all layers in turn (megatron_fsdp/param_and_grad_buffer.py, FixedPoolAllocator of 2).
+void keep_buffers(const Job& job, const ChunkPlan& chunk, double width, std::vector<UnitMemory>& units) {
+  double gathered = 0;
+  double reduced = 0;
+  double root = 0;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
+    const bool kept = job.framework.sharding.root_unit && !chunk.is_layer(part.first);
+    if (kept) root += part.gathers.total();
+    if (chunk.is_layer(part.first)) gathered = std::max(gathered, part.gathers.total());
+  }
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
+    if (chunk.is_layer(chunk.blocks() - part.last)) reduced = std::max(reduced, part.reduces.total());
+  }
+  const double held = 2 * reduced * gradient_bytes(job);
+  const double narrow =
+      gradient_bytes(job) == bytes_per_element(job.precision()) ? 0 : bytes_per_element(job.precision());
+  for (UnitMemory& unit : units) {
+    unit.forward = std::max(unit.forward, root * width + 2 * gathered * width) + held;
+    unit.backward = std::max(unit.backward, root * width + 2 * gathered * width) + held;
+    unit.reduced = narrow > 0 ? std::min(unit.reduced, reduced * narrow) : 0;
+  }
+}
+
 }  // namespace
 
 bool gathers_by_blocks(const Job& job) {
@@ -72,6 +96,7 @@ std::vector<UnitMemory> unit_memory(const Job& job, const ChunkPlan& chunk, doub
   // Parameters that stay whole until the backward pass is over are counted with the state.
   if (data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass) add_gathered(job, chunk, width, units);
   add_reduced(job, chunk, units);
+  if (job.strategy.registered_buffers) keep_buffers(job, chunk, width, units);
   return units;
 }
 

@@ -228,7 +228,8 @@ double LayerBound::min_state(Job job, std::span<const StateChoice> choices) cons
 }
 
 double LayerBound::min_kept(const Strategy& strategy, bool plain) const {
-  if (!plain || strategy.recompute != Recompute::none || strategy.offload_layers != 0) return 0;
+  const bool offloads = strategy.offload_layers != 0 || strategy.offload_modules.any();
+  if (!plain || strategy.recompute != Recompute::none || offloads) return 0;
   double min = std::numeric_limits<double>::infinity();
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
     min = std::min(min, blocks_.all[kind].kept_bytes);
