@@ -85,6 +85,14 @@ PowerFloor read_power_floor(const Node& node) {
   };
   read_ramp("ramp_down_w_per_s", floor.ramp_down_w_per_s, "leave it out for power that falls at once");
   read_ramp("ramp_up_w_per_s", floor.ramp_up_w_per_s, "leave it out for power that rises at once");
+  if (const std::optional<Node> slows = stated.find("ramp_up_slows_work")) {
+    floor.ramp_up_slows_work = slows->as_bool();
+    for (const char* key : {"ramp_up_w_per_s", "ramp_down_w_per_s"}) {
+      if (!floor.ramp_up_slows_work || stated.has(key)) continue;
+      slows->fail(fmt::format("no {} is stated: power rises from where it has fallen to", key),
+                  fmt::format("write {}, or leave out ramp_up_slows_work", key));
+    }
+  }
   floor.slowdown = stated.number_or("slowdown", 0, 0, 1);
   stated.finish();
   if (floor.share == 0 && floor.ramp_down_w_per_s == 0 && floor.ramp_up_w_per_s == 0) {

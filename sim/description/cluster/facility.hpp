@@ -13,8 +13,14 @@ namespace mirfak {
 struct PowerFloor {
   double share = 0;              // of the GPU's power limit; 0: no floor
   double ramp_down_w_per_s = 0;  // most by which a GPU's power falls; 0: it falls at once
-  double ramp_up_w_per_s = 0;    // most by which its power rises, ahead of work that is known to come; 0: at once
-  double slowdown = 0;           // share by which dummy work makes kernels take longer; 0: the GPU burns by itself
+  double ramp_up_w_per_s = 0;    // most by which its power rises; 0: at once
+  // False: power rises ahead of work that is known to come. True: it rises once work is there, which is slower until it
+  // may draw what it needs; ramp_down_w_per_s is stated, too.
+  bool ramp_up_slows_work = false;
+  double slowdown = 0;  // share by which dummy work makes kernels take longer; 0: the GPU burns by itself
+
+  // Most by which power rises ahead of work, in W/s; 0: it does not need to.
+  double ramp_ahead_w_per_s() const { return ramp_up_slows_work ? 0 : ramp_up_w_per_s; }
 
   friend bool operator==(const PowerFloor&, const PowerFloor&) = default;
 };

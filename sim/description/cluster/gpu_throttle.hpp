@@ -36,6 +36,30 @@ double lowest_limit_w(const GpuSpec& gpu);
 // was set before is undone.
 void limit_power(GpuSpec& gpu, double watts);
 
+// Work that draws `draw_w` at a GPU's clock, while the GPU may draw less: its speed, as a share of that at this clock.
+// Down to the floor of the voltage, the draw is that of clocks (speed^kPowerExponent); below it the law of GpuThrottle
+// holds: a line down to the lowest clock, and another one where the GPU halts for a share of the time.
+class WorkUnderLimit {
+ public:
+  // `clock`: a share of the highest. Needs draw_w > blocked_w.
+  WorkUnderLimit(const GpuSpec& gpu, double clock, double draw_w);
+
+  // Returns the speed where the GPU may draw so much; 1 from `draw_w` on. Needs watts >= blocked_w.
+  double speed(double watts) const;
+  // Returns the integral of the speed over the draw: the work, in s, that is done while the draw rises by 1 W/s. Needs
+  // blocked_w <= from_w <= to_w <= draw_w.
+  double speed_times_watts(double from_w, double to_w) const;
+
+ private:
+  double draw_w_ = 0;
+  double waiting_w_ = 0;
+  double idle_w_ = 0;
+  double at_floor_ = 1;    // speed at the floor of the voltage
+  double floor_w_ = 0;     // draw there
+  double at_slowest_ = 1;  // speed at the lowest clock
+  double slowest_w_ = 0;   // draw there
+};
+
 // Returns the clock, as a share of the highest, at which a GPU without its throttle is as fast as the throttled one at
 // `share`: clocks that are set hold for the throttled GPU.
 double unthrottled_clock(const GpuSpec& gpu, double share);

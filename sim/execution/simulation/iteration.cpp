@@ -10,6 +10,7 @@
 #include "simulation/breakdown.hpp"
 #include "simulation/facility_use.hpp"
 #include "simulation/long_iteration.hpp"
+#include "simulation/power_ramp.hpp"
 #include "simulation/power_waveform.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/score.hpp"
@@ -211,6 +212,14 @@ LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
 }
 
 Timeline Simulation::times_of(const Program& of, Executor executor) const {
+  const std::optional<PowerFloor>& floor = job.cluster.facility().power_floor;
+  if (floor && floor->ramp_up_slows_work) {
+    if (job.cluster.shares_gpus()) {
+      fail_infeasible({}, "cluster.power_floor.ramp_up_slows_work: not known of GPUs that ranks share",
+                      "leave it out, or ranks_per_gpu");
+    }
+    return execute_with_ramps(*floor, plans, of, executor);
+  }
   return job.cluster.shares_gpus() ? execute_sharing_gpus(of, job.cluster, executor) : execute(of, executor);
 }
 
@@ -318,8 +327,13 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
 
 void Simulation::account(std::span<const BlockMemory> of_blocks) {
   const double seconds = to_seconds(timeline.makespan);
-  const double energy_j = energy_of_iteration(plans, program, seconds);
+  double energy_j = energy_of_iteration(plans, program, seconds);
   std::vector<double> of_plans = energy_of_plans(plans, program, seconds);
+  const std::vector<double> of_ramps = ramp_savings_of_plans(job, plans, program, timeline);
+  for (std::size_t plan = 0; plan < of_ramps.size(); ++plan) {
+    of_plans[plan] -= of_ramps[plan];
+    energy_j -= of_ramps[plan];
+  }
   const std::vector<double> of_floor = floor_energy_of_plans(job, plans, program, timeline);
   const double floor_j = std::accumulate(of_floor.begin(), of_floor.end(), 0.0);
   for (std::size_t plan = 0; plan < of_floor.size(); ++plan) of_plans[plan] += of_floor[plan];

@@ -160,9 +160,9 @@ std::vector<PowerSlope> power_above_work(const PowerFloor& floor, double limit_w
   const std::vector<Step> steps = steps_of(waiting_w, work, iteration);
   const double least_w = floor.share * limit_w;
   std::vector<PowerSlope> falling = falling_above(steps, least_w, floor.ramp_down_w_per_s);
-  if (floor.ramp_up_w_per_s == 0) return falling;
+  if (floor.ramp_ahead_w_per_s() == 0) return falling;
   std::vector<PowerSlope> rising =
-      reversed(falling_above(reversed(steps, iteration), least_w, floor.ramp_up_w_per_s), iteration);
+      reversed(falling_above(reversed(steps, iteration), least_w, floor.ramp_ahead_w_per_s()), iteration);
   return higher_of(std::move(falling), std::move(rising));
 }
 

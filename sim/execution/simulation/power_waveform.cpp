@@ -9,6 +9,7 @@
 #include "simulation/long_iteration.hpp"
 #include "simulation/power_floor.hpp"
 #include "simulation/power_grid.hpp"
+#include "simulation/power_ramp.hpp"
 
 #include <fmt/format.h>
 
@@ -28,11 +29,40 @@ namespace {
 using Series = std::vector<double>;
 
 struct PowerInputs {
+  PowerInputs(const Job& of, std::span<const StagePlan> of_plans, const Program& executed, const Timeline& times)
+      : job(of), plans(of_plans), program(executed), timeline(times) {
+    const std::optional<PowerFloor>& floor = job.cluster.facility().power_floor;
+    if (floor && floor->ramp_up_slows_work) ramped = ramped_tasks(*floor, plans, program, timeline);
+  }
+
+  TimeSpan span_of(TaskId task) const { return {timeline.start[task], timeline.end[task]}; }
+  double blocked_w(TaskId task) const {
+    return plans[program.ranks[program.rank_of(task)].plan].costs.hardware->hardware.gpu.blocked_w.value;
+  }
+  // Returns the energy of a task whose power a ramp limits, above that of waiting; nullopt: it limits nothing there.
+  std::optional<RampedEnergy> ramped_energy(TaskId task) const {
+    const auto found = ramped.find(task);
+    if (found == ramped.end()) return std::nullopt;
+    return energy_above_waiting(found->second, span_of(task), program.duration[task], program.class_of(task).energy_j,
+                                blocked_w(task));
+  }
+
   const Job& job;
   std::span<const StagePlan> plans;
   const Program& program;
   const Timeline& timeline;
+  RampedTasks ramped;
 };
+
+// Adds the energy of a task above the power of waiting.
+void add_work(const PowerInputs& in, const PowerGrid& grid, TaskId task, Series& means_w) {
+  const TimeSpan span = in.span_of(task);
+  if (const std::optional<RampedEnergy> of = in.ramped_energy(task)) {
+    grid.add_slope(means_w, of->rising);
+    return grid.add_energy(means_w, of->even.start, of->even.end, of->even.joules);
+  }
+  grid.add_energy(means_w, span.start, span.end, in.program.class_of(task).energy_j);
+}
 
 // The tasks that `matters` chooses, by rank of the program, in the order of the program.
 class TasksOfRanks {
@@ -81,7 +111,7 @@ void add_rank(const PowerInputs& in, const PowerGrid& grid, std::span<const Task
     const TaskClass& of = in.program.class_of(task);
     if (of.kind == TaskKind::issue) continue;  // waits
     const PowerPart part = part_of(of.kind);
-    grid.add_energy(out[part], span.start, span.end, of.energy_j);
+    add_work(in, grid, task, out[part]);
     if (in.program.streams[in.program.stream[task]].kind == StreamKind::compute) {
       grid.add(out[part], span.start, span.end, blocked_w);
       busy.push_back(span);
@@ -126,6 +156,17 @@ double waiting_w(const NodeHardware& hardware, const GpuClass& gpu) {
   return hardware.gpu.blocked_w.value * static_cast<double>(gpu.ranks.size()) / hardware.spec.ranks_per_gpu;
 }
 
+// Adds the work of a task whose power a ramp limits, as steps from which power falls as it does from the slope: the
+// slope is above all that a floor asks for.
+void add_ramped_steps(const RampedEnergy& of, std::vector<WorkEnergy>& out) {
+  const auto add = [&](Picoseconds start, Picoseconds end, double watts) {
+    if (start < end) out.push_back({start, end, watts * to_seconds(end - start)});
+  };
+  add(of.rising.start, of.rising.end - 1, of.rising.first_w);
+  add(of.rising.end - 1, of.rising.end, of.rising.last_w);
+  if (of.even.start < of.even.end) out.push_back(of.even);
+}
+
 // Returns what a GPU draws above its work to keep the cluster's floor. `tasks`: with all that draw power.
 std::vector<PowerSlope> floor_of(const PowerInputs& in, const TasksOfRanks& tasks, const GpuClass& gpu) {
   const std::optional<PowerFloor>& floor = in.job.cluster.facility().power_floor;
@@ -135,7 +176,11 @@ std::vector<PowerSlope> floor_of(const PowerInputs& in, const TasksOfRanks& task
   for (const std::uint32_t rank : gpu.ranks) {
     for (const TaskId task : tasks.of(rank)) {
       const WorkEnergy of{in.timeline.start[task], in.timeline.end[task], in.program.class_of(task).energy_j};
-      if (of.start < of.end) work.push_back(of);
+      if (const std::optional<RampedEnergy> ramped = in.ramped_energy(task)) {
+        add_ramped_steps(*ramped, work);
+      } else if (of.start < of.end) {
+        work.push_back(of);
+      }
     }
   }
   return power_above_work(*floor, hardware.gpu.limit_w(), waiting_w(hardware, gpu), work, in.timeline.makespan);
@@ -163,7 +208,7 @@ Series all_gpus(const PowerInputs& in, const PowerGrid& grid) {
     Series watts(grid.intervals(), waiting_w(hardware, gpu));
     for (const std::uint32_t rank : gpu.ranks) {
       for (const TaskId task : tasks.of(rank)) {
-        grid.add_energy(watts, in.timeline.start[task], in.timeline.end[task], in.program.class_of(task).energy_j);
+        add_work(in, grid, task, watts);
       }
     }
     for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(watts, slope);
@@ -393,6 +438,20 @@ PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, con
                            const Timeline& timeline) {
   const PowerGrid grid(timeline.makespan, kPowerFigureInterval_s);
   return figures_of_power(all_gpus({job, plans, program, timeline}, grid), grid.interval_s());
+}
+
+std::vector<double> ramp_savings_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                                          const Timeline& timeline) {
+  const PowerInputs in(job, plans, program, timeline);
+  if (in.ramped.empty()) return {};
+  std::vector<double> out(plans.size());
+  for (TaskId task = 0; task < program.size(); ++task) {  // in order, so that sums have the same bits everywhere
+    const std::optional<RampedEnergy> of = in.ramped_energy(task);
+    if (!of) continue;
+    const ProgramRank& rank = program.ranks[program.rank_of(task)];
+    out[rank.plan] += (program.class_of(task).energy_j - of->joules()) * rank.multiplicity;
+  }
+  return out;
 }
 
 std::vector<double> floor_energy_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,

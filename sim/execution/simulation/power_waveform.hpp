@@ -82,6 +82,10 @@ PowerFigures power_figures(const Job& job, std::span<const StagePlan> plans, con
 // Returns the energy that the GPUs of each plan burn to keep cluster.power_floor; empty: there is no floor.
 std::vector<double> floor_energy_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,
                                           const Timeline& timeline);
+// Returns the energy by which the work of each plan's GPUs draws less than at full speed, because it is slowed while
+// power may not rise (PowerFloor::ramp_up_slows_work); empty: nothing is slowed.
+std::vector<double> ramp_savings_of_plans(const Job& job, std::span<const StagePlan> plans, const Program& program,
+                                          const Timeline& timeline);
 // Returns the figures of means of the power of all GPUs, over intervals of this length.
 PowerFigures figures_of_power(std::span<const double> gpus_w, double interval_s);
 

@@ -8,6 +8,7 @@
 #include "report/memory_shortage.hpp"
 #include "simulation/figures.hpp"
 #include "simulation/fullest_reserve.hpp"
+#include "simulation/power_ramp.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
@@ -109,6 +110,18 @@ void add_facility(const Simulation& simulation, Table& table) {
   }
 }
 
+// Says by how much work takes longer for a floor of power.
+std::string price_of_floor(const Simulation& simulation, const PowerFloor& floor) {
+  std::vector<std::string> out;
+  if (floor.slowdown > 0)
+    out.push_back(fmt::format("kernels take {} longer beside it", format_percent(floor.slowdown)));
+  if (floor.ramp_up_slows_work) {
+    out.push_back(fmt::format("work takes {} longer while power may not rise, mean over ranks",
+                              format_seconds(seconds_on_ramps(simulation.program, simulation.timeline))));
+  }
+  return out.empty() ? "no work takes longer" : fmt::format("{}", fmt::join(out, "; "));
+}
+
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   Table table("|>|");
@@ -145,12 +158,9 @@ std::string iteration_table(const Simulation& simulation) {
                  fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                              format_watts(r.average_power_w / r.gpus))});
   if (const std::optional<PowerFloor>& floor = simulation.job.cluster.facility().power_floor) {
-    const std::string price = floor->slowdown > 0
-                                  ? fmt::format("kernels take {} longer beside it", format_percent(floor->slowdown))
-                                  : "no work takes longer";
     table.add({label_of("power_floor_energy_j"), format_joules(r.power_floor_energy_j),
                fmt::format("{} of the energy, burnt to keep cluster.power_floor; {}",
-                           format_percent(r.power_floor_energy_j / r.energy_j), price)});
+                           format_percent(r.power_floor_energy_j / r.energy_j), price_of_floor(simulation, *floor))});
   }
   if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)

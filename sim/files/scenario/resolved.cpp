@@ -80,6 +80,7 @@ void add_facility(Value& out, const Facility& facility) {
     if (floor.ramp_down_w_per_s > 0)
       stated.fields.push_back({"ramp_down_w_per_s", scalar_value(floor.ramp_down_w_per_s)});
     if (floor.ramp_up_w_per_s > 0) stated.fields.push_back({"ramp_up_w_per_s", scalar_value(floor.ramp_up_w_per_s)});
+    if (floor.ramp_up_slows_work) stated.fields.push_back({"ramp_up_slows_work", scalar_value(true)});
     if (floor.slowdown > 0) stated.fields.push_back({"slowdown", scalar_value(floor.slowdown)});
     add("power_floor", std::move(stated));
   }

@@ -44,7 +44,9 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
 SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
                                  double clock_limit) {
   const Schedule& schedule = schedule_of(job.strategy.schedule);
-  ClockKey key(PricePlace(costs, clock_limit), std::move(layers), schedule.splits, schedule.pairs);
+  PricePlace place(costs, clock_limit);
+  place.clock_limit = 1;  // devices settle at one clock, whatever limit is set below or above it
+  ClockKey key(std::move(place), std::move(layers), schedule.splits, schedule.pairs);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;

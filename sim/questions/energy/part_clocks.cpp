@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace mirfak {
@@ -154,27 +155,52 @@ struct Total {
   double energy_j = 0;
 };
 
+// Figures of a part by setting, in arrays; parts that are alike share one.
+struct PartTable {
+  std::vector<double> energy_j;
+  std::vector<double> lasts;          // in ps
+  std::vector<double> change_behind;  // of a change of clock, beyond the wait behind the part
+};
+
+// A shortest path over parts. The next part depends on a setting by its clock alone, so that each part has one cheapest
+// cost for each clock: that of the setting with this clock or, if it is cheaper, of any setting and a change. Loops go
+// over the clocks of each number of multiprocessors.
 class PartPlans {
  public:
   PartPlans(const PassParts& parts, Picoseconds change, SettingList list)
-      : parts_(parts), settings_(parts.figures.front().size()), change_(change), list_(list) {}
+      : parts_(parts),
+        settings_(parts.figures.front().size()),
+        clocks_(list.clocks == 0 ? settings_ : list.clocks),
+        change_(change),
+        list_(list) {
+    for (std::size_t part = 0; part < parts.figures.size(); ++part) table_of_.push_back(table_like(part));
+  }
 
   // Returns the cheapest plan if a picosecond costs `price` joules, and energy counts `weight` times.
   PartSettings cheapest(double price, double weight) const {
-    std::vector<double> best(settings_, 0);  // cost of the parts before, if the next part has this setting
-    std::vector<std::uint32_t> from(settings_ * parts_.figures.size());
-    Scratch scratch;
-    for (std::size_t part = 0; part < parts_.figures.size(); ++part) {
-      for (std::size_t setting = 0; setting < settings_; ++setting) {
-        const PassParts::Figures& at = parts_.figures[part][setting];
-        best[setting] += weight * at.energy_j + price * static_cast<double>(at.lasts);
+    const std::size_t parts = parts_.figures.size();
+    std::vector<Costs> costs;
+    for (const PartTable& table : tables_) costs.push_back(costs_of(table, price, weight));
+    Best best(clocks_);
+    std::vector<double> before(clocks_, 0);  // cost of the parts before, if the next part has this clock
+    std::vector<std::uint32_t> from(clocks_ * parts);
+    for (std::size_t part = 0; part < parts; ++part) {
+      find_best(costs[table_of_[part]], before, best);
+      std::uint32_t* const from_part = from.data() + part * clocks_;
+      const auto cheap = static_cast<std::size_t>(first_of_least(best.changed, best.changed_at));
+      if (part + 1 == parts) break;
+      const double change_j = best.changed[cheap % clocks_];
+      for (std::size_t clock = 0; clock < clocks_; ++clock) {
+        const bool stays = best.kept[clock] <= change_j;
+        from_part[clock] = stays ? best.kept_at[clock] : static_cast<std::uint32_t>(cheap);
+        before[clock] = stays ? best.kept[clock] : change_j;
       }
-      if (part + 1 == parts_.figures.size()) break;
-      change_or_stay(part, price, best, std::span(from).subspan(part * settings_, settings_), scratch);
     }
-    PartSettings out(parts_.figures.size());
-    out.back() = static_cast<std::size_t>(std::min_element(best.begin(), best.end()) - best.begin());
-    for (std::size_t part = out.size(); part-- > 1;) out[part - 1] = from[(part - 1) * settings_ + out[part]];
+    PartSettings out(parts);
+    out.back() = first_of_least(best.kept, best.kept_at);
+    for (std::size_t part = parts; part-- > 1;) {
+      out[part - 1] = from[(part - 1) * clocks_ + list_.clock_of(out[part])];
+    }
     return out;
   }
 
@@ -209,48 +235,91 @@ class PartPlans {
   }
 
  private:
+  // Costs of a part by setting.
+  struct Costs {
+    std::vector<double> own;
+    std::vector<double> change;  // of a change of clock behind the part
+  };
+
+  // The cheapest setting of a part for each clock, the first of equals, and its cost with all parts before.
+  struct Best {
+    explicit Best(std::size_t clocks) : kept(clocks), changed(clocks), kept_at(clocks), changed_at(clocks) {}
+
+    std::vector<double> kept;     // if the next part has the same clock
+    std::vector<double> changed;  // if it has another one
+    std::vector<std::uint32_t> kept_at;
+    std::vector<std::uint32_t> changed_at;
+  };
+
+  std::size_t table_like(std::size_t part) {
+    for (std::size_t before = 0; before < part; ++before) {
+      const auto alike = [](const PassParts::Figures& a, const PassParts::Figures& b) {
+        return a.energy_j == b.energy_j && a.lasts == b.lasts && a.kernels == b.kernels;
+      };
+      if (std::equal(parts_.figures[part].begin(), parts_.figures[part].end(), parts_.figures[before].begin(), alike)) {
+        return table_of_[before];
+      }
+    }
+    PartTable& table = tables_.emplace_back();
+    for (std::size_t setting = 0; setting < settings_; ++setting) {
+      const PassParts::Figures& at = parts_.figures[part][setting];
+      table.energy_j.push_back(at.energy_j);
+      table.lasts.push_back(static_cast<double>(at.lasts));
+      table.change_behind.push_back(static_cast<double>(change_behind(part, setting)));
+    }
+    return tables_.size() - 1;
+  }
+
   // Time of a change of setting behind a part, beyond the wait there.
   Picoseconds change_behind(std::size_t part, std::size_t setting) const {
     return std::max<Picoseconds>(0, change_ - parts_.figures[part][setting].waits());
   }
 
-  struct Scratch {
-    std::vector<double> changed;
-    std::vector<std::size_t> of_clock;  // the cheapest setting of each clock
-  };
-
-  // Finds for each setting of the part after `part` the cheapest setting of `part`, and lowers the costs to it.
-  void change_or_stay(std::size_t part, double price, std::vector<double>& best, std::span<std::uint32_t> from,
-                      Scratch& scratch) const {
-    scratch.changed = best;
+  Costs costs_of(const PartTable& table, double price, double weight) const {
+    Costs out{std::vector<double>(settings_), std::vector<double>(settings_)};
     for (std::size_t setting = 0; setting < settings_; ++setting) {
-      scratch.changed[setting] += price * static_cast<double>(change_behind(part, setting));
+      out.own[setting] = weight * table.energy_j[setting] + price * table.lasts[setting];
+      out.change[setting] = price * table.change_behind[setting];
     }
-    const auto cheap = static_cast<std::size_t>(std::min_element(scratch.changed.begin(), scratch.changed.end()) -
-                                                scratch.changed.begin());
-    const double change_j = scratch.changed[cheap];
-    find_cheapest_of_clocks(best, scratch.of_clock);
-    scratch.changed = best;
-    for (std::size_t setting = 0; setting < settings_; ++setting) {
-      const std::size_t same = scratch.of_clock[list_.clock_of(setting)];
-      const bool stays = scratch.changed[same] <= change_j;
-      from[setting] = static_cast<std::uint32_t>(stays ? same : cheap);
-      best[setting] = stays ? scratch.changed[same] : change_j;
+    return out;
+  }
+
+  void find_best(const Costs& costs, const std::vector<double>& before, Best& out) const {
+    for (std::size_t clock = 0; clock < clocks_; ++clock) {
+      out.kept[clock] = before[clock] + costs.own[clock];
+      out.changed[clock] = out.kept[clock] + costs.change[clock];
+      out.kept_at[clock] = out.changed_at[clock] = static_cast<std::uint32_t>(clock);
+    }
+    for (std::size_t first = clocks_; first < settings_; first += clocks_) {
+      for (std::size_t clock = 0; clock < clocks_; ++clock) {
+        const double kept = before[clock] + costs.own[first + clock];
+        const double changed = kept + costs.change[first + clock];
+        const auto setting = static_cast<std::uint32_t>(first + clock);
+        out.kept_at[clock] = kept < out.kept[clock] ? setting : out.kept_at[clock];
+        out.kept[clock] = kept < out.kept[clock] ? kept : out.kept[clock];
+        out.changed_at[clock] = changed < out.changed[clock] ? setting : out.changed_at[clock];
+        out.changed[clock] = changed < out.changed[clock] ? changed : out.changed[clock];
+      }
     }
   }
 
-  void find_cheapest_of_clocks(const std::vector<double>& costs, std::vector<std::size_t>& out) const {
-    out.assign(list_.clocks == 0 ? settings_ : list_.clocks, settings_);
-    for (std::size_t setting = 0; setting < settings_; ++setting) {
-      std::size_t& known = out[list_.clock_of(setting)];
-      if (known == settings_ || costs[setting] < costs[known]) known = setting;
+  // Returns the first setting of those that cost least.
+  static std::uint32_t first_of_least(const std::vector<double>& costs, const std::vector<std::uint32_t>& settings) {
+    const double least = *std::min_element(costs.begin(), costs.end());
+    std::uint32_t out = std::numeric_limits<std::uint32_t>::max();
+    for (std::size_t clock = 0; clock < costs.size(); ++clock) {
+      if (costs[clock] == least) out = std::min(out, settings[clock]);
     }
+    return out;
   }
 
   const PassParts& parts_;
   std::size_t settings_;
+  std::size_t clocks_;
   Picoseconds change_;
   SettingList list_;
+  std::vector<PartTable> tables_;
+  std::vector<std::size_t> table_of_;  // by part
 };
 
 // A step for the time of a change of clock, behind the kernels of a part.
@@ -301,11 +370,11 @@ class MixedBlock {
     }
   }
 
-  Body body() const {
+  Body body() && {
     Body out;
     std::vector<int> places(steps_.size());  // of the steps in the new body
     for (const std::size_t i : order_) {
-      BodyStep step = steps_[i];
+      BodyStep step = std::move(steps_[i]);
       for (int& before : step.after) before = places[static_cast<std::size_t>(before)];
       places[i] = static_cast<int>(out.steps.size());
       out.steps.push_back(std::move(step));
@@ -449,7 +518,7 @@ Body MixedPass::mixed(std::size_t block, const BlockPlan& plan) const {
     }
     ++kernel;
   }
-  return out.body();
+  return std::move(out).body();
 }
 
 FoldedBody MixedPass::folded(const PartSettings& plan, const PartLaunches& launches) {

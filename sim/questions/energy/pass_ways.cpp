@@ -96,6 +96,7 @@ PassWays::PassWays(Job job, const std::vector<std::vector<double>>& clocks)
   std::size_t settings = 0;
   for (const std::vector<double>& of_stage : clocks_) settings = std::max(settings, of_stage.size());
   at_.resize(settings);
+  BodyCache bodies;
   parallel_for(settings, [&](std::size_t setting) {
     std::vector<double> limits;
     for (int stage = 0; stage < job_->strategy.pipeline; ++stage) {
@@ -103,7 +104,7 @@ PassWays::PassWays(Job job, const std::vector<std::vector<double>>& clocks)
       limits.push_back(own[std::min(setting, own.size() - 1)] /
                        job_->hardware_of(stage, 0).hardware.gpu.clock_max_hz.value);
     }
-    at_[setting] = plan_stages(*job_, blocks_, limits);
+    at_[setting] = plan_stages(*job_, blocks_, limits, bodies);
   });
 }
 
@@ -195,10 +196,10 @@ void PassWays::add_hull(const PassParts& parts, const Inside& inside, bool late,
   }
 }
 
-std::vector<PassWays::Plan> PassWays::plans_of(std::span<const PassSteps> settings, const PassPlace& of,
-                                               const Inside& inside, SettingList list) const {
+std::vector<PassWays::Plan> PassWays::plans_of(std::span<const PassSteps> settings, const PassParts& parts,
+                                               const PassPlace& of, const Inside& inside, SettingList list) const {
   std::vector<Plan> out;
-  add_hull(parts_of(settings, inside.cut), inside, false, list, out);
+  add_hull(parts, inside, false, list, out);
   if (inside.launches) add_hull(parts_of(settings, inside.cut, memory_bytes_per_s(of)), inside, true, list, out);
   return out;
 }
@@ -230,7 +231,7 @@ std::vector<ClockChoice> PassWays::choices(const PassPlace& of, const Inside& in
   for (std::size_t setting = 0; setting < clocks.size(); ++setting)
     settings.push_back(steps_of(of, setting, inside.cut));
   const PassParts parts = parts_of(settings, inside.cut);
-  const std::vector<Plan> plans = plans_of(settings, of, inside, {});
+  const std::vector<Plan> plans = plans_of(settings, parts, of, inside, {});
   MixedPass pass = mixed(settings, of, inside, {});
   std::vector<ClockChoice> out;
   Picoseconds longest = 0;  // of one clock: no plan of parts is worth waiting for its changes for longer
@@ -265,7 +266,7 @@ std::optional<std::vector<ClockChoice>> PassWays::choices_with(std::span<PassWay
   const PassParts parts = parts_of(settings, inside.cut);
   MixedPass pass = mixed(settings, of, inside, list);
   std::vector<ClockChoice> out;
-  for (const Plan& each : plans_of(settings, of, inside, list)) {
+  for (const Plan& each : plans_of(settings, parts, of, inside, list)) {
     const auto same = [&](std::size_t setting) {
       return list.highest_of(setting) == list.highest_of(each.settings.front());
     };

@@ -56,8 +56,9 @@ class PassWays {
   static void add_hull(const PassParts& parts, const Inside& inside, bool late, SettingList list,
                        std::vector<Plan>& out);
   std::shared_ptr<PassWay> way_of(const Plan& plan, std::vector<PassWay::Run> clocks) const;
-  std::vector<Plan> plans_of(std::span<const PassSteps> settings, const PassPlace& of, const Inside& inside,
-                             SettingList list) const;
+  // `parts`: of the settings, with collectives that start as soon as they can.
+  std::vector<Plan> plans_of(std::span<const PassSteps> settings, const PassParts& parts, const PassPlace& of,
+                             const Inside& inside, SettingList list) const;
   MixedPass mixed(std::span<const PassSteps> settings, const PassPlace& of, const Inside& inside,
                   SettingList list) const;
   std::optional<PassSteps> steps_in_order(PassWays& other, const PassPlace& of, std::size_t setting);
