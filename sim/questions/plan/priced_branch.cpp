@@ -259,8 +259,8 @@ std::vector<StateTerms> PricedBranch::state_terms(Stages& stages, const StateCho
 std::optional<IterationScore> PricedBranch::score(const Job& job,
                                                   const std::function<bool(const IterationScore&)>& hopeless) const {
   BlockSet& set = blocks();
-  if (shaped()) return score_iteration(job, blocks_of(job), set.bodies, hopeless, {}, limit());
-  return score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, limit());
+  if (shaped()) return score_iteration(job, blocks_of(job), set.bodies, hopeless, {limit()});
+  return score_iteration(job, set.blocks, set.bodies, hopeless, {limit(), set.memory, &set.replays});
 }
 
 // Returns the blocks of a strategy of the branch whose stages have shapes of their own. Blocks and their prices are
