@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
 
 namespace mirfak {
@@ -478,118 +480,187 @@ Broken framework_divides(const RuleInput& in) {
   return std::nullopt;
 }
 
-constexpr std::array kRules = {
-    Rule{"stages-are-shaped",
+// A rule, and whether it reads how the state is divided, offloaded or communicated (reads_state()).
+enum class ReadsState : std::uint8_t { no, yes };
+struct StatedRule {
+  ReadsState reads_state;
+  Rule rule;
+};
+
+constexpr std::array kStatedRules = {
+    StatedRule{
+        ReadsState::no,
+        {"stages-are-shaped",
          "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
-         stages_are_shaped},
-    Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
-    Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
-    Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
-    Rule{"kv-heads-divide",
+         stages_are_shaped}},
+    StatedRule{ReadsState::no,
+               {"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide}},
+    StatedRule{ReadsState::no,
+               {"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills}},
+    StatedRule{ReadsState::no, {"heads-divide", "The tensor size divides the attention heads.", heads_divide}},
+    StatedRule{
+        ReadsState::no,
+        {"kv-heads-divide",
          "The tensor size divides the key/value heads, or is a multiple of them where the framework replicates them.",
-         kv_heads_divide},
-    Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
-    Rule{"experts-divide", "The expert-parallel size divides the experts.", experts_divide},
-    Rule{"experts-have-ranks",
+         kv_heads_divide}},
+    StatedRule{ReadsState::no, {"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides}},
+    StatedRule{ReadsState::no, {"experts-divide", "The expert-parallel size divides the experts.", experts_divide}},
+    StatedRule{
+        ReadsState::no,
+        {"experts-have-ranks",
          "Expert groups take whole tensor and context groups and divide the ranks of a stage; an expert is whole or "
          "divided as the rest of the model.",
-         experts_have_ranks},
-    Rule{"experts-need-sequence",
-         "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
-         experts_need_sequence},
-    Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
-    Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
-         adapters_divide},
-    Rule{"adapters-decompose", "DoRA needs a framework that has it, and whole layers.", adapters_decompose},
-    Rule{"loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
-         loss_in_chunks},
-    Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
-    Rule{"gradients-are-projected",
-         "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
-         gradients_are_projected},
-    Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
-    Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
-         positions_suffice},
-    Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
-         overlap_needs_sequence},
-    Rule{"halves-run-beside",
+         experts_have_ranks}},
+    StatedRule{ReadsState::no,
+               {"experts-need-sequence",
+                "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
+                experts_need_sequence}},
+    StatedRule{
+        ReadsState::no,
+        {"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides}},
+    StatedRule{ReadsState::no,
+               {"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
+                adapters_divide}},
+    StatedRule{ReadsState::no,
+               {"adapters-decompose", "DoRA needs a framework that has it, and whole layers.", adapters_decompose}},
+    StatedRule{ReadsState::no,
+               {"loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
+                loss_in_chunks}},
+    StatedRule{ReadsState::no,
+               {"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low}},
+    StatedRule{ReadsState::yes,
+               {"gradients-are-projected",
+                "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
+                gradients_are_projected}},
+    StatedRule{ReadsState::no,
+               {"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known}},
+    StatedRule{ReadsState::no,
+               {"positions-suffice", "A model with learned positions has one for each token of a sequence.",
+                positions_suffice}},
+    StatedRule{ReadsState::no,
+               {"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
+                overlap_needs_sequence}},
+    StatedRule{
+        ReadsState::no,
+        {"halves-run-beside",
          "Microbatches run as two halves only where the framework has that, ranks exchange data inside passes, and the "
          "halves are equal.",
-         halves_run_beside},
-    Rule{"ranks-are-ordered",
-         "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
-         ranks_are_ordered},
-    Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
-    Rule{"recomputed-groups",
-         "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
-         recomputed_groups},
-    Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
-    Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
-         offloaded_optimizer},
-    Rule{"offloaded-parameters",
+         halves_run_beside}},
+    StatedRule{ReadsState::no,
+               {"ranks-are-ordered",
+                "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
+                ranks_are_ordered}},
+    StatedRule{ReadsState::no,
+               {"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers}},
+    StatedRule{ReadsState::yes,
+               {"recomputed-groups",
+                "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
+                recomputed_groups}},
+    StatedRule{
+        ReadsState::no,
+        {"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers}},
+    StatedRule{ReadsState::yes,
+               {"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
+                offloaded_optimizer}},
+    StatedRule{
+        ReadsState::yes,
+        {"offloaded-parameters",
          "The framework has parameters on the host, with ZeRO 3, and together with the optimizer where it has no other "
          "way.",
-         offloaded_parameters},
-    Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
-    Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
-    Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
-         context_heads_divide},
-    Rule{"context-heads-group",
+         offloaded_parameters}},
+    StatedRule{
+        ReadsState::yes,
+        {"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices}},
+    StatedRule{ReadsState::no, {"context-divides", "Twice the context size divides the sequence.", context_divides}},
+    StatedRule{ReadsState::no,
+               {"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
+                context_heads_divide}},
+    StatedRule{
+        ReadsState::no,
+        {"context-heads-group",
          "Groups of context ranks that divide heads are several, equal, and divide the key/value heads with the tensor "
          "ranks.",
-         context_heads_group},
-    Rule{"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
-         chunks_fit_schedule},
-    Rule{"layers-divide",
+         context_heads_group}},
+    StatedRule{ReadsState::no,
+               {"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
+                chunks_fit_schedule}},
+    StatedRule{
+        ReadsState::no,
+        {"layers-divide",
          "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
          "otherwise.",
-         layers_divide},
-    Rule{"layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there},
-    Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
-         batch_divides},
-    Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
-         replicas_share_batch},
-    Rule{"meetings-need-even-batch",
-         "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
-         meetings_need_even_batch},
-    Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
-    Rule{"framework-shards", "The framework implements the ZeRO stage, also with pipeline stages where there are any.",
-         framework_shards},
-    Rule{"zero-group-divides",
+         layers_divide}},
+    StatedRule{ReadsState::no,
+               {"layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there}},
+    StatedRule{
+        ReadsState::no,
+        {"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
+         batch_divides}},
+    StatedRule{
+        ReadsState::no,
+        {"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
+         replicas_share_batch}},
+    StatedRule{ReadsState::yes,
+               {"meetings-need-even-batch",
+                "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
+                meetings_need_even_batch}},
+    StatedRule{
+        ReadsState::no,
+        {"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides}},
+    StatedRule{
+        ReadsState::yes,
+        {"framework-shards", "The framework implements the ZeRO stage, also with pipeline stages where there are any.",
+         framework_shards}},
+    StatedRule{
+        ReadsState::yes,
+        {"zero-group-divides",
          "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "
          "as "
          "many replicas of the experts.",
-         zero_group_divides},
-    Rule{"second-copy-divides",
+         zero_group_divides}},
+    StatedRule{
+        ReadsState::yes,
+        {"second-copy-divides",
          "The framework keeps a second copy of parameters that ZeRO 3 shards over all data-parallel ranks, which its "
          "groups divide.",
-         second_copy_divides},
-    Rule{
-        "exchanges-are-quantized",
-        "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all data-parallel ranks.",
-        exchanges_are_quantized},
-    Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
-    Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
-         microbatches_fit_schedule},
-    Rule{"in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
-         in_flight_is_limited},
+         second_copy_divides}},
+    StatedRule{ReadsState::yes,
+               {"exchanges-are-quantized",
+                "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all "
+                "data-parallel ranks.",
+                exchanges_are_quantized}},
+    StatedRule{
+        ReadsState::yes,
+        {"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards}},
+    StatedRule{ReadsState::no,
+               {"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
+                microbatches_fit_schedule}},
+    StatedRule{ReadsState::no,
+               {"in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
+                in_flight_is_limited}},
 };
+
+constexpr auto kRules = [] {
+  std::array<Rule, kStatedRules.size()> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kStatedRules[i].rule;
+  return out;
+}();
 
 }  // namespace
 
 std::span<const Rule> strategy_rules() { return kRules; }
 
 bool reads_state(const Rule& rule) {
-  constexpr std::array of_state = {recomputed_groups,       offloaded_optimizer,      offloaded_parameters,
-                                   whole_matrices,          meetings_need_even_batch, framework_shards,
-                                   zero_group_divides,      second_copy_divides,      exchanges_are_quantized,
-                                   gradients_are_projected, gather_needs_shards};
-  return std::find(of_state.begin(), of_state.end(), rule.check) != of_state.end();
+  return std::any_of(kStatedRules.begin(), kStatedRules.end(), [&](const StatedRule& stated) {
+    return stated.rule.check == rule.check && stated.reads_state == ReadsState::yes;
+  });
 }
 
 bool keeps_rules(const RuleInput& input, bool of_state) {
-  return std::all_of(kRules.begin(), kRules.end(),
-                     [&](const Rule& rule) { return reads_state(rule) != of_state || !rule.check(input); });
+  const ReadsState asked = of_state ? ReadsState::yes : ReadsState::no;
+  return std::all_of(kStatedRules.begin(), kStatedRules.end(), [&](const StatedRule& stated) {
+    return stated.reads_state != asked || !stated.rule.check(input);
+  });
 }
 
 namespace {
