@@ -56,6 +56,17 @@ TEST_CASE("the JSON has the keys that programs rely on") {
         doctest::Approx(result.at("energy_j").get<double>()));
 }
 
+TEST_CASE("what the framework's program refuses is predicted with a note") {
+  const json result = result_of("scenarios/llama3-8b-h100-single-node.yaml",
+                                {"--set", "training.framework=deepspeed", "--set", "strategy.overlap_param_gather=true",
+                                 "--set", "strategy.zero=1", "--set", "strategy.recompute=full"});
+  const std::string note =
+      "--set strategy.overlap_param_gather=true: strategy.overlap_param_gather: DeepSpeed gathers parameters after the "
+      "step; searches leave it out";
+  const json& notes = result.at("notes");
+  CHECK(std::find(notes.begin(), notes.end(), note) != notes.end());
+}
+
 TEST_CASE("a key that changes nothing is noted with its place, in text and JSON") {
   const std::string scenario = "scenarios/llama3-8b-h100-single-node.yaml";
   const std::string note =

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <random>
 #include <vector>
 
@@ -108,6 +109,36 @@ TEST_CASE("segments that grow do so by what is missing, in pages") {
   const auto most = allocator.allocate(145.0 * kMib);
   CHECK(allocator.needed() == 202 * kMib);
   allocator.free(most);
+}
+
+TEST_CASE("what comes and goes at once leaves a sequence as allocating and freeing it does") {
+  for (const bool expandable : {false, true}) {
+    CAPTURE(expandable);
+    std::mt19937 random(8);
+    CachingAllocator passing(expandable, 400.0 * kMib);
+    CachingAllocator freeing(expandable, 400.0 * kMib);
+    std::vector<std::array<CachingAllocator::Block, 2>> live;
+    for (int i = 0; i < 5'000; ++i) {
+      const auto bytes = static_cast<double>(random() % (random() % 3 == 0 ? 40 * kMib : 2 * kMib));
+      const auto draw = random() % 4;
+      if (draw < 2) {
+        passing.pass(bytes);
+        freeing.free(freeing.allocate(bytes));
+      } else if (draw == 2 && !live.empty()) {
+        const auto gone = live.begin() + static_cast<std::ptrdiff_t>(random() % live.size());
+        passing.free((*gone)[0]);
+        freeing.free((*gone)[1]);
+        live.erase(gone);
+      } else {
+        live.push_back({passing.allocate(bytes), freeing.allocate(bytes)});
+      }
+      REQUIRE(passing.allocated() == freeing.allocated());
+      REQUIRE(passing.peak_allocated() == freeing.peak_allocated());
+      REQUIRE(passing.reserved() == freeing.reserved());
+      REQUIRE(passing.peak_reserved() == freeing.peak_reserved());
+      REQUIRE(passing.needed() == freeing.needed());
+    }
+  }
 }
 
 TEST_CASE("any sequence: blocks in use are what is allocated, and all of them fit in what is reserved") {

@@ -249,7 +249,7 @@ TEST_CASE("hashed routes: whoever asks, every rank is by itself, and searches se
   const Simulation simulation = simulate(job);
   BodyCache bodies;
   const std::vector<BlockMemory> memory = memory_of_blocks(job, simulation.blocks);
-  const std::optional<IterationScore> score = score_iteration(job, simulation.blocks, bodies, {}, memory);
+  const std::optional<IterationScore> score = score_iteration(job, simulation.blocks, bodies, {}, {{}, memory});
   REQUIRE(score);
   CHECK(score->time == simulation.timeline.makespan);
 }

@@ -105,6 +105,27 @@ TEST_CASE("the same again, and more microbatches than in flight, change nothing"
   }
 }
 
+TEST_CASE("known replays are those of strategies that hold the same, and of no others") {
+  KnownReplays known;
+  std::vector<Strategy> strategies(5, sized(1, 2, 4));
+  strategies[1].overlap_grad_reduce = true;
+  strategies[2].micro_batch = 1;
+  strategies[2].zero = 1;
+  strategies[3].zero = 1;
+  strategies[3].overlap_param_gather = true;
+  strategies[4].layer_split = {1, 3, 2, 2};
+  for (const Strategy& strategy : strategies) {
+    const Job job = job_of("megatron-core", strategy);
+    for (const Job& of : {job, on_devices_of(3e9, job), job_of("megatron-core", strategy, 8)}) {
+      const Lowered lowered(of);
+      for (const StagePlan& plan : lowered.plans) {
+        const auto again = reserved_memory(lowered.job, lowered.blocks, plan, &known);
+        CHECK(again == reserved_memory(lowered.job, lowered.blocks, plan));
+      }
+    }
+  }
+}
+
 TEST_CASE("a device that has too little runs out, whatever its cache gives back") {
   const Job job = job_of("megatron-core", sized(1, 2, 1), 16);
   const ReservedMemory ample = *of_stage(Lowered(job), 0);

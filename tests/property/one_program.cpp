@@ -205,7 +205,7 @@ TEST_CASE("a strategy scores as it is simulated, whatever schedules its blocks a
     all.strategy.schedule = schedule_named(asks_more);
     const ShardedBlocks blocks = shard_blocks(all);
     BodyCache bodies(BodyCache::Keep::folds);
-    const auto score = score_iteration(found->job, blocks, bodies, {}, memory_of_blocks(all, blocks));
+    const auto score = score_iteration(found->job, blocks, bodies, {}, {{}, memory_of_blocks(all, blocks)});
     REQUIRE(score);
     CHECK(score->time == simulated);
   }

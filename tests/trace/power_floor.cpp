@@ -128,7 +128,7 @@ TEST_CASE("searches score the energy with the floor, and samples refuse it") {
   const ShardedBlocks blocks = shard_blocks(e.simulation.job);
   BodyCache bodies;
   const auto score =
-      score_iteration(e.simulation.job, blocks, bodies, {}, memory_of_blocks(e.simulation.job, blocks), {});
+      score_iteration(e.simulation.job, blocks, bodies, {}, {{}, memory_of_blocks(e.simulation.job, blocks)});
   REQUIRE(score);
   CHECK(score->energy_j == doctest::Approx(e.simulation.result.energy_j).epsilon(1e-12));
   const Example drawn = example(

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
 
 namespace mirfak {
@@ -478,129 +480,159 @@ Broken framework_divides(const RuleInput& in) {
   return std::nullopt;
 }
 
-constexpr std::array kRules = {
-    Rule{"stages-are-shaped",
-         "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
-         stages_are_shaped},
-    Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
-    Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
-    Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
-    Rule{"kv-heads-divide",
-         "The tensor size divides the key/value heads, or is a multiple of them where the framework replicates them.",
-         kv_heads_divide},
-    Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
-    Rule{"experts-divide", "The expert-parallel size divides the experts.", experts_divide},
-    Rule{"experts-have-ranks",
-         "Expert groups take whole tensor and context groups and divide the ranks of a stage; an expert is whole or "
-         "divided as the rest of the model.",
-         experts_have_ranks},
-    Rule{"experts-need-sequence",
-         "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
-         experts_need_sequence},
-    Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
-    Rule{"adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
-         adapters_divide},
-    Rule{"adapters-decompose", "DoRA needs a framework that has it, and whole layers.", adapters_decompose},
-    Rule{"loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
-         loss_in_chunks},
-    Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
-    Rule{"gradients-are-projected",
-         "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
-         gradients_are_projected},
-    Rule{"bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known},
-    Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
-         positions_suffice},
-    Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
-         overlap_needs_sequence},
-    Rule{"halves-run-beside",
-         "Microbatches run as two halves only where the framework has that, ranks exchange data inside passes, and the "
-         "halves are equal.",
-         halves_run_beside},
-    Rule{"ranks-are-ordered",
-         "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
-         ranks_are_ordered},
-    Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
-    Rule{"recomputed-groups",
-         "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
-         recomputed_groups},
-    Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
-    Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
-         offloaded_optimizer},
-    Rule{"offloaded-parameters",
-         "The framework has parameters on the host, with ZeRO 3, and together with the optimizer where it has no other "
-         "way.",
-         offloaded_parameters},
-    Rule{"offloaded-modules",
-         "The framework has activations of modules on the host, of layers that are not recomputed in full, and without "
-         "pairs of passes.",
-         offloaded_modules},
-    Rule{"state-on-disks",
-         "The framework has state on disks, with ZeRO 3, of an optimizer and parameters that are on the host.",
-         state_on_disks},
-    Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
-    Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
-    Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
-         context_heads_divide},
-    Rule{"context-heads-group",
-         "Groups of context ranks that divide heads are several, equal, and divide the key/value heads with the tensor "
-         "ranks.",
-         context_heads_group},
-    Rule{"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
-         chunks_fit_schedule},
-    Rule{"layers-divide",
-         "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
-         "otherwise.",
-         layers_divide},
-    Rule{"layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there},
-    Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
-         batch_divides},
-    Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
-         replicas_share_batch},
-    Rule{"meetings-need-even-batch",
-         "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
-         meetings_need_even_batch},
-    Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
-    Rule{"framework-shards", "The framework implements the ZeRO stage, also with pipeline stages where there are any.",
-         framework_shards},
-    Rule{"zero-group-divides",
-         "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "
-         "as "
-         "many replicas of the experts.",
-         zero_group_divides},
-    Rule{"second-copy-divides",
-         "The framework keeps a second copy of parameters that ZeRO 3 shards over all data-parallel ranks, which its "
-         "groups divide.",
-         second_copy_divides},
-    Rule{
-        "exchanges-are-quantized",
-        "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all data-parallel ranks.",
-        exchanges_are_quantized},
-    Rule{"buffers-are-registered",
-         "The framework registers the buffers of replicas, which gather and reduce-scatter (ZeRO).",
-         buffers_are_registered},
-    Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
-    Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
-         microbatches_fit_schedule},
-    Rule{"in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
-         in_flight_is_limited},
+// A rule, and if it reads how the state is divided, offloaded or communicated (reads_state()).
+struct StatedRule {
+  bool reads_state = false;
+  Rule rule;
 };
+constexpr StatedRule of_state(std::string_view name, std::string_view sentence, decltype(Rule::check) check) {
+  return {true, {name, sentence, check}};
+}
+constexpr StatedRule of_layout(std::string_view name, std::string_view sentence, decltype(Rule::check) check) {
+  return {false, {name, sentence, check}};
+}
+
+constexpr std::array kStatedRules = {
+    of_layout(
+        "stages-are-shaped",
+        "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
+        stages_are_shaped),
+    of_layout("gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide),
+    of_layout("data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills),
+    of_layout("heads-divide", "The tensor size divides the attention heads.", heads_divide),
+    of_layout(
+        "kv-heads-divide",
+        "The tensor size divides the key/value heads, or is a multiple of them where the framework replicates them.",
+        kv_heads_divide),
+    of_layout("ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides),
+    of_layout("experts-divide", "The expert-parallel size divides the experts.", experts_divide),
+    of_layout(
+        "experts-have-ranks",
+        "Expert groups take whole tensor and context groups and divide the ranks of a stage; an expert is whole or "
+        "divided as the rest of the model.",
+        experts_have_ranks),
+    of_layout("experts-need-sequence",
+              "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
+              experts_need_sequence),
+    of_layout("sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides),
+    of_layout("adapters-divide", "The tensor size divides the rank of adapters next to layers divided by columns.",
+              adapters_divide),
+    of_layout("adapters-decompose", "DoRA needs a framework that has it, and whole layers.", adapters_decompose),
+    of_layout("loss-in-chunks", "Head and loss run in equal chunks of a sequence where the framework has them.",
+              loss_in_chunks),
+    of_layout("adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low),
+    of_state("gradients-are-projected",
+             "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
+             gradients_are_projected),
+    of_layout("bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known),
+    of_layout("positions-suffice", "A model with learned positions has one for each token of a sequence.",
+              positions_suffice),
+    of_layout("overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
+              overlap_needs_sequence),
+    of_layout(
+        "halves-run-beside",
+        "Microbatches run as two halves only where the framework has that, ranks exchange data inside passes, and the "
+        "halves are equal.",
+        halves_run_beside),
+    of_layout("ranks-are-ordered",
+              "The framework numbers ranks in the order, and experts lie within a replica if replicas come last.",
+              ranks_are_ordered),
+    of_layout("recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers),
+    of_state("recomputed-groups",
+             "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
+             recomputed_groups),
+    of_layout("offloaded-layers", "Activations wait in the host's memory without pipeline stages only.",
+              offloaded_layers),
+    of_state("offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
+             offloaded_optimizer),
+    of_state(
+        "offloaded-parameters",
+        "The framework has parameters on the host, with ZeRO 3, and together with the optimizer where it has no other "
+        "way.",
+        offloaded_parameters),
+    of_layout("offloaded-modules",
+              "The framework has activations of modules on the host, of layers that are not recomputed in full, and "
+              "without pairs of passes.",
+              offloaded_modules),
+    of_state("state-on-disks",
+             "The framework has state on disks, with ZeRO 3, of an optimizer and parameters that are on the host.",
+             state_on_disks),
+    of_state("whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.",
+             whole_matrices),
+    of_layout("context-divides", "Twice the context size divides the sequence.", context_divides),
+    of_layout("context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
+              context_heads_divide),
+    of_layout(
+        "context-heads-group",
+        "Groups of context ranks that divide heads are several, equal, and divide the key/value heads with the tensor "
+        "ranks.",
+        context_heads_group),
+    of_layout("chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
+              chunks_fit_schedule),
+    of_layout(
+        "layers-divide",
+        "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
+        "otherwise.",
+        layers_divide),
+    of_layout("layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there),
+    of_layout("batch-divides",
+              "Micro batch times data size divides the global batch unless replicas take uneven parts.", batch_divides),
+    of_layout("replicas-share-batch",
+              "The microbatches of all replicas make up the global batch, each has at least one.",
+              replicas_share_batch),
+    of_state("meetings-need-even-batch",
+             "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
+             meetings_need_even_batch),
+    of_layout("framework-divides", "The framework implements the ways in which the model is divided.",
+              framework_divides),
+    of_state("framework-shards",
+             "The framework implements the ZeRO stage, also with pipeline stages where there are any.",
+             framework_shards),
+    of_state(
+        "zero-group-divides",
+        "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "
+        "as "
+        "many replicas of the experts.",
+        zero_group_divides),
+    of_state(
+        "second-copy-divides",
+        "The framework keeps a second copy of parameters that ZeRO 3 shards over all data-parallel ranks, which its "
+        "groups divide.",
+        second_copy_divides),
+    of_state("exchanges-are-quantized",
+             "The framework quantizes gathers and reductions of parameters that ZeRO 3 shards over all "
+             "data-parallel ranks.",
+             exchanges_are_quantized),
+    of_state("buffers-are-registered",
+             "The framework registers the buffers of replicas, which gather and reduce-scatter (ZeRO).",
+             buffers_are_registered),
+    of_state("gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards),
+    of_layout("microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
+              microbatches_fit_schedule),
+    of_layout("in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
+              in_flight_is_limited),
+};
+
+constexpr auto kRules = [] {
+  std::array<Rule, kStatedRules.size()> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kStatedRules[i].rule;
+  return out;
+}();
 
 }  // namespace
 
 std::span<const Rule> strategy_rules() { return kRules; }
 
 bool reads_state(const Rule& rule) {
-  constexpr std::array of_state = {recomputed_groups,       offloaded_optimizer,      offloaded_parameters,
-                                   whole_matrices,          meetings_need_even_batch, framework_shards,
-                                   zero_group_divides,      second_copy_divides,      exchanges_are_quantized,
-                                   gradients_are_projected, gather_needs_shards,      buffers_are_registered,
-                                   state_on_disks};
-  return std::find(of_state.begin(), of_state.end(), rule.check) != of_state.end();
+  return std::any_of(kStatedRules.begin(), kStatedRules.end(),
+                     [&](const StatedRule& stated) { return stated.rule.check == rule.check && stated.reads_state; });
 }
 
 bool keeps_rules(const RuleInput& input, bool of_state) {
-  return std::all_of(kRules.begin(), kRules.end(),
-                     [&](const Rule& rule) { return reads_state(rule) != of_state || !rule.check(input); });
+  const ReadsState asked = of_state ? ReadsState::yes : ReadsState::no;
+  return std::all_of(kStatedRules.begin(), kStatedRules.end(), [&](const StatedRule& stated) {
+    return stated.reads_state != asked || !stated.rule.check(input);
+  });
 }
 
 namespace {

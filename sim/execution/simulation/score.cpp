@@ -4,7 +4,6 @@
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
 #include "program/memory.hpp"
-#include "program/reserved_memory.hpp"
 #include "simulation/long_iteration.hpp"
 
 namespace mirfak {
@@ -43,10 +42,10 @@ bool judges_memory(const Job& job, const MemoryLimit& limit) {
 }
 
 MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                   std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
-  std::vector<StageMemory> memory = account_memory(job, blocks, plans, of_blocks);
-  if (limit.is_of_probability) add_reserves(job, blocks, plans, memory);
-  return memory_room(memory, limit);
+                   const MemoryAsked& asked) {
+  std::vector<StageMemory> memory = account_memory(job, blocks, plans, asked.of_blocks);
+  if (asked.limit.is_of_probability) add_reserves(job, blocks, plans, memory, asked.replays);
+  return memory_room(memory, asked.limit);
 }
 
 // Scores an iteration by its simulation: one with so many microbatches that it is not executed whole, or one whose GPUs
@@ -57,22 +56,25 @@ std::optional<IterationScore> score_simulated(const Job& job,
   const IterationResult result = simulate(job).result;
   IterationScore out{to_picoseconds(result.iteration_time_s), result.energy_j, {}};
   if (hopeless && hopeless(out)) return std::nullopt;
-  if (!judges_memory(job, limit)) return out;
-  std::vector<StageMemory> memory;
-  for (const StageResult& stage : result.stages) memory.push_back(stage.memory);
-  out.room = memory_room(memory, limit);
+  if (judges_memory(job, limit)) out.room = room_of(result, limit);
   return out;
 }
 
 }  // namespace
 
+MemoryRoom room_of(const IterationResult& result, const MemoryLimit& limit) {
+  std::vector<StageMemory> memory;
+  for (const StageResult& stage : result.stages) memory.push_back(stage.memory);
+  return memory_room(memory, limit);
+}
+
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit) {
+                                              const MemoryAsked& memory) {
   const Facility& facility = job.cluster.facility();
   const bool joins = job.training.local_steps.any();
   if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas || joins) {
-    return score_simulated(job, hopeless, limit);
+    return score_simulated(job, hopeless, memory.limit);
   }
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
@@ -86,7 +88,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
-  if (judges_memory(job, limit)) out.room = room = room_of(job, blocks, plans, of_blocks, limit);
+  if (judges_memory(job, memory.limit)) out.room = room = room_of(job, blocks, plans, memory);
   if (room.shortage > 0) return out;
   if (cut) {
     plans = plan_stages(job, blocks, {}, bodies.with_steps());

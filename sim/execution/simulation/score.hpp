@@ -5,6 +5,7 @@
 #include "program/job.hpp"
 #include "program/memory.hpp"
 #include "program/program.hpp"
+#include "program/reserved_memory.hpp"
 #include "program/stage_plan.hpp"
 
 #include <functional>
@@ -13,6 +14,8 @@
 #include <vector>
 
 namespace mirfak {
+
+struct IterationResult;
 
 // Figures of an iteration that a search needs: equal to those of simulate(), to the last bit.
 struct IterationScore {
@@ -23,13 +26,22 @@ struct IterationScore {
   MemoryRoom room;
 };
 
+// Memory that the stages of an iteration may use, and what is known of the memory of its blocks.
+struct MemoryAsked {
+  MemoryLimit limit = {};
+  std::span<const BlockMemory> of_blocks = {};  // memory_of_blocks(job, blocks)
+  KnownReplays* replays = nullptr;              // of these blocks; null: none
+};
+
 // Plans, lowers and executes an iteration whose blocks and bodies are known. If tasks share links, the max-plus sweep
 // runs first, with whole passes. The sweep ignores sharing, so the iteration is no shorter than its result. `hopeless`
-// returns true if an iteration of at least this score is of no interest; then nullopt is returned. `of_blocks`:
-// memory_of_blocks(job, blocks); `limit`: what it may use of memory.
+// returns true if an iteration of at least this score is of no interest; then nullopt is returned.
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks, const MemoryLimit& limit = {});
+                                              const MemoryAsked& memory);
+
+// Returns the room that a simulated iteration leaves in the memory of its stages.
+MemoryRoom room_of(const IterationResult& result, const MemoryLimit& limit);
 
 // Returns the energy of all GPUs in an iteration of this time: each GPU draws its blocked power throughout, and in
 // addition the power that its tasks draw above it (arXiv 2312.06902, eq. 3).

@@ -10,6 +10,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cli/power_options.hpp"
+#include "launch/runnable_search.hpp"
 #include "page/page_data.hpp"
 #include "report/explanation.hpp"
 #include "report/job_text.hpp"
@@ -331,6 +332,8 @@ CommandOutput simulate_job(const SimulateOptions& options, const Asked& asked, c
   std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (sections.spread) leave_out_notes_on_perturbations(notes);
+  const std::vector<std::string> of_program = notes_on_program(scenario.job, document, sources.folders.hardware);
+  notes.insert(notes.end(), of_program.begin(), of_program.end());
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
   notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   if (!options.report.empty()) {

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "launch/runnable_search.hpp"
 #include "python/captured.hpp"
 #include "python/json.hpp"
 #include "python/sampling.hpp"
@@ -23,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <utility>
 #include <variant>
 
@@ -48,6 +50,9 @@ const std::vector<std::string>& Iteration::notes() const {
     const bool of_draws = spread_ && note.find("cluster.perturbations") != std::string::npos;
     if (!of_draws) all.push_back(std::move(note));
   }
+  const std::filesystem::path& hardware = sources_->folders.hardware;
+  for (std::string& note : notes_on_program(scenario_.job, scenario_.document, hardware))
+    all.push_back(std::move(note));
   const AssertionResult asserted = check_assertions(scenario_.assertions, scenario_.job, result_);
   for (std::string& note : notes_on_assertions(asserted)) all.push_back(std::move(note));
   notes_ = std::move(all);

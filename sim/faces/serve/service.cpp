@@ -171,7 +171,11 @@ HttpAnswer Service::simulated(const std::string& body) const {
 HttpAnswer Service::noted(const std::string& body) const {
   const NoNamedFiles names_only(kScenarioName, {sources_.folders.models, sources_.folders.hardware});
   const Scenario scenario = parse_scenario(document_of(read_scenario_request(body)), sources_);
-  return json_answer(200, {{"notes", notes_on_keys(scenario, sources_, simulate(scenario.job).result)}});
+  std::vector<std::string> notes = notes_on_keys(scenario, sources_, simulate(scenario.job).result);
+  for (std::string& note : notes_on_program(scenario.job, scenario.document, sources_.folders.hardware)) {
+    notes.push_back(std::move(note));
+  }
+  return json_answer(200, {{"notes", notes}});
 }
 
 HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& given_up) const {

@@ -414,15 +414,32 @@ void require_rest(const SearchScenario& scenario, const LaunchRequest& request) 
   fail_infeasible(locate(scenario.document, key).where(), first->message(), first->hint());
 }
 
+bool is_of_strategy(const OptionRefusal& refusal) { return refusal.key.starts_with(kStrategy); }
+
 }  // namespace
+
+std::vector<std::string> notes_on_program(const Job& job, const Document& document,
+                                          const std::filesystem::path& hardware) {
+  std::vector<std::string> out;
+  if (job.framework.program.empty()) return out;
+  const auto value_of = [&](std::string_view key) { return job_value(job, job.strategy, key); };
+  for (const OptionRefusal& refusal : option_list(hardware, job.framework.program).refusals()) {
+    const bool holds = is_of_strategy(refusal) &&
+                       std::all_of(refusal.conditions.begin(), refusal.conditions.end(),
+                                   [&](const OptionCondition& condition) { return condition.holds(value_of); });
+    if (!holds) continue;
+    out.push_back(fmt::format("{}: {}: {}; searches leave it out", locate(document, refusal.key).where().text(),
+                              refusal.key, reason_text(refusal, value_of(refusal.key))));
+  }
+  return out;
+}
 
 void keep_to_framework(SearchScenario& scenario, const std::filesystem::path& hardware) {
   const bool shaped = scenario.search.spec.space.stages == StageShapes::fixed;
   if (!shaped) keep_to_habits(scenario);
   const std::string& program = scenario.job.framework.program;
   if (!program.empty()) {
-    const auto of_strategy = [](const OptionRefusal& refusal) { return refusal.key.starts_with(kStrategy); };
-    add_refusals(scenario, narrow(scenario, {{&option_list(hardware, program), ""}}, of_strategy));
+    add_refusals(scenario, narrow(scenario, {{&option_list(hardware, program), ""}}, is_of_strategy));
   }
   write_resolved(scenario);
 }

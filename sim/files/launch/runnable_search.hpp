@@ -4,6 +4,8 @@
 #include "scenario/search_scenario.hpp"
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -15,6 +17,11 @@ namespace mirfak {
 // The program of the job's framework (Framework::program); without one, only what the framework says of ways to divide
 // a model and of ZeRO. `hardware`: the folder hw_profiles/.
 void keep_to_framework(SearchScenario& scenario, const std::filesystem::path& hardware);
+
+// Returns a note on each value of a job's strategy for which a search over the job's framework leaves the strategy out,
+// though it can be predicted. `document`: the job's scenario.
+std::vector<std::string> notes_on_program(const Job& job, const Document& document,
+                                          const std::filesystem::path& hardware);
 
 // A target of launch_files(): every strategy that is found can be written for it. Error(infeasible) also if the target
 // refuses a part of the job that a search does not choose.

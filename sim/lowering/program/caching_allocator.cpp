@@ -18,6 +18,10 @@ constexpr std::int64_t kFarApart = std::int64_t{1} << 50;  // between the addres
 
 std::int64_t rounded_up(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
 
+std::int64_t size_of(double bytes) {
+  return std::max(kSmallest, rounded_up(static_cast<std::int64_t>(std::ceil(bytes)), kSmallest));
+}
+
 std::int64_t segment_of(std::int64_t size) {
   if (size <= kSmallRequest) return kSmallSegment;
   if (size < kLargeRequest) return kLargeSegment;
@@ -47,11 +51,14 @@ std::int64_t CachingAllocator::can_go_back(const Part& free) const {
 void CachingAllocator::put_back(Block block) {
   part(block).free = true;
   can_go_back_ += can_go_back(part(block));
-  pool(part(block).small).insert(key_of(block));
+  const Key key = key_of(block);
+  Pool& of = pool(part(block).small);
+  of.insert(std::lower_bound(of.begin(), of.end(), key), key);
 }
 
 void CachingAllocator::take(Block block) {
-  pool(part(block).small).erase(key_of(block));
+  Pool& of = pool(part(block).small);
+  of.erase(std::lower_bound(of.begin(), of.end(), key_of(block)));
   can_go_back_ -= can_go_back(part(block));
   part(block).free = false;
 }
@@ -123,11 +130,21 @@ CachingAllocator::Block CachingAllocator::grown_segment(std::int64_t size, bool 
   return last = block;
 }
 
+// Returns the smallest free block that fits, the lowest address first.
+CachingAllocator::Pool::iterator CachingAllocator::smallest_of(std::int64_t size, bool small) {
+  return std::lower_bound(pool(small).begin(), pool(small).end(), Key{size, -1, -1});
+}
+
+// Returns true if a request leaves so much of a block that the rest is a block of its own.
+bool CachingAllocator::splits(const Part& whole, std::int64_t size) const {
+  const std::int64_t left = whole.size - size;
+  return whole.small || expandable_ ? left >= kSmallest : left > kMebibyte;
+}
+
 void CachingAllocator::split(Block block, std::int64_t size) {
   const Part whole = part(block);
-  const std::int64_t left = whole.size - size;
-  if (whole.small || expandable_ ? left < kSmallest : left <= kMebibyte) return;
-  const Block rest = add_part({left, whole.address + size, block, whole.after, whole.small, true});
+  if (!splits(whole, size)) return;
+  const Block rest = add_part({whole.size - size, whole.address + size, block, whole.after, whole.small, true});
   if (whole.after >= 0) part(whole.after).before = rest;
   part(block).size = size;
   part(block).after = rest;
@@ -137,9 +154,9 @@ void CachingAllocator::split(Block block, std::int64_t size) {
 }
 
 CachingAllocator::Block CachingAllocator::allocate(double bytes) {
-  const std::int64_t size = std::max(kSmallest, rounded_up(static_cast<std::int64_t>(std::ceil(bytes)), kSmallest));
+  const std::int64_t size = size_of(bytes);
   const bool small = size <= kSmallRequest;
-  const auto found = pool(small).lower_bound({size, -1, -1});
+  const auto found = smallest_of(size, small);
   Block block = -1;
   if (found != pool(small).end()) {
     block = found->block;
@@ -151,6 +168,16 @@ CachingAllocator::Block CachingAllocator::allocate(double bytes) {
   allocated_ += part(block).size;
   peak_allocated_ = std::max(peak_allocated_, allocated_);
   return block;
+}
+
+// A free block that fits is as it was once the bytes are freed.
+void CachingAllocator::pass(double bytes) {
+  const std::int64_t size = size_of(bytes);
+  const bool small = size <= kSmallRequest;
+  const auto found = smallest_of(size, small);
+  if (found == pool(small).end()) return free(allocate(bytes));
+  const Part& whole = part(found->block);
+  peak_allocated_ = std::max(peak_allocated_, allocated_ + (splits(whole, size) ? size : whole.size));
 }
 
 // Joins the block after this one to it.

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <limits>
-#include <set>
 #include <vector>
 
 namespace mirfak {
@@ -30,6 +30,7 @@ class CachingAllocator {
 
   Block allocate(double bytes);  // at least 0 bytes, which take as much as 1
   void free(Block block);        // a block in use
+  void pass(double bytes);       // allocates bytes and frees them again
 
   std::int64_t allocated() const { return allocated_; }            // bytes of blocks in use
   std::int64_t peak_allocated() const { return peak_allocated_; }  // the most at any time
@@ -48,7 +49,7 @@ class CachingAllocator {
     bool small = false;
     bool free = false;
   };
-  // The order in which free blocks are searched.
+  // The order in which free blocks are searched. Few blocks are free at once, so a sorted list is faster than a tree.
   struct Key {
     std::int64_t size = 0;
     std::int64_t address = 0;
@@ -57,8 +58,11 @@ class CachingAllocator {
   };
 
   Part& part(Block block) { return parts_[static_cast<std::size_t>(block)]; }
-  std::set<Key>& pool(bool small) { return small ? small_ : large_; }
+  using Pool = std::vector<Key>;  // free blocks in their order
+  Pool& pool(bool small) { return small ? small_ : large_; }
   Key key_of(Block block) { return {part(block).size, part(block).address, block}; }
+  Pool::iterator smallest_of(std::int64_t size, bool small);
+  bool splits(const Part& whole, std::int64_t size) const;
   void put_back(Block block);
   void take(Block block);
   Block add_part(const Part& made);
@@ -74,7 +78,7 @@ class CachingAllocator {
   double capacity_ = 0;
   std::vector<Part> parts_;
   std::vector<Block> unused_;  // places in parts_ of blocks that joined others
-  std::set<Key> small_, large_;
+  Pool small_, large_;
   Block last_small_ = -1, last_large_ = -1;  // last blocks of segments that grow
   std::int64_t next_address_ = 0;
   std::int64_t allocated_ = 0;

@@ -4,6 +4,7 @@
 
 #include "program/reserved_memory.hpp"
 
+#include "base/made_once.hpp"
 #include "program/caching_allocator.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
@@ -13,6 +14,8 @@
 #include "schedule/pass_timeline.hpp"
 
 #include <algorithm>
+#include <array>
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -20,6 +23,36 @@
 #include <vector>
 
 namespace mirfak {
+
+// All that the replay of a stage depends on, but for what its blocks ask for, which the blocks and the framework say.
+struct ReplayedStage {
+  struct Block {
+    BlockId block = 0;
+    double gradients = 0;  // bytes of the gradients of its weights
+    double forward = 0;    // bytes that come and go with the block (UnitMemory), as it runs forward
+    double backward = 0;
+    friend auto operator<=>(const Block&, const Block&) = default;
+  };
+  struct Pass {
+    bool forward = false;
+    int chunk = 0;
+    int microbatch = 0;
+    friend auto operator<=>(const Pass&, const Pass&) = default;
+  };
+
+  ReplayedStage(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan);
+
+  double capacity = 0;           // bytes that the allocator can take
+  std::array<double, 6> held{};  // bytes that exist all the time, in the order in which they come
+  double moments = 0;            // bytes that come with the first step
+  double step = 0;               // bytes that come and go in each step
+  double gradient_width = 0;     // bytes of an element
+  bool frees_gradients = false;
+  std::vector<std::vector<Block>> chunks;
+  std::vector<Pass> passes;  // few microbatches, in their order
+
+  friend auto operator<=>(const ReplayedStage&, const ReplayedStage&) = default;
+};
 
 namespace {
 
@@ -81,11 +114,14 @@ class OwnedBlocks {
   }
   // Takes bytes in tensors of at most `most` bytes, and frees them.
   void pass(double bytes, double most) {
+    if (bytes <= most) return pass(bytes);
     std::vector<Block> taken;
     for (double left = bytes; left >= 1; left -= most) taken.push_back(make(std::min(left, most)));
     for (const Block block : taken) release(block);
   }
-  void pass(double bytes) { pass(bytes, bytes); }
+  void pass(double bytes) {
+    if (bytes >= 1) allocator_.pass(bytes);
+  }
 
   const CachingAllocator& allocator() const { return allocator_; }
 
@@ -94,69 +130,84 @@ class OwnedBlocks {
   std::vector<int> owners_;
 };
 
-class Replay {
- public:
-  Replay(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan)
-      : job_(job),
-        blocks_(blocks),
-        plan_(plan),
-        use_(resident_memory(job, blocks, plan)),
-        frees_gradients_(job.framework.memory.frees_gradients && !data_parallel_plan(job).gathers_in_passes()),
-        capacity_(capacity_of(plan) - use_.platform + job.framework.memory.workspace_bytes),
-        memory_(job.framework.memory.expandable_segments, capacity_),
-        of_blocks_(blocks.all.size()) {
-    for (const ChunkPlan& chunk : plan.chunks) {
-      units_.push_back(unit_memory(job, chunk, plan.parameters.gathered_bytes_per_element));
+double capacity_of(const StagePlan& plan) {
+  const NodeHardware& hardware = plan.costs.hardware->hardware;
+  return hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
+}
+
+}  // namespace
+
+ReplayedStage::ReplayedStage(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan)
+    : step(step_workspace(job, plan)),
+      gradient_width(gradient_bytes(job)),
+      frees_gradients(job.framework.memory.frees_gradients && !data_parallel_plan(job).gathers_in_passes()) {
+  const MemoryUse use = resident_memory(job, blocks, plan);
+  const double workspace = job.framework.memory.workspace_bytes;
+  capacity = capacity_of(plan) - use.platform + workspace;
+  moments = use.optimizer * std::min(1.0, kMomentBytes / optimizer_bytes(job, plan.parameters));
+  held = {workspace,         use.parameters, use.optimizer - moments,
+          use.communication, use.gathered,   frees_gradients ? 0 : use.gradients};
+  for (const ChunkPlan& chunk : plan.chunks) {
+    std::vector<Block>& of = chunks.emplace_back();
+    const std::vector<UnitMemory> units = unit_memory(job, chunk, plan.parameters.gathered_bytes_per_element);
+    for (int i = 0; i < chunk.blocks(); ++i) {
+      const UnitMemory unit = units.empty() ? UnitMemory() : units[static_cast<std::size_t>(i)];
+      of.push_back(
+          {chunk.block(i), chunk.held_by(i).total() * gradient_width, unit.forward, unit.backward + unit.reduced});
     }
   }
+  const int microbatches = max_in_flight(plan.order) + kMoreThanInFlight;
+  for (const mirfak::Pass& pass : plan.order) {
+    if (pass.microbatch >= microbatches) continue;
+    if (is_forward(pass.kind)) passes.push_back({true, pass.chunk, pass.microbatch});
+    if (makes_input_gradient(pass.kind)) passes.push_back({false, pass.chunk, pass.microbatch});
+  }
+}
+
+namespace {
+
+class Replay {
+ public:
+  Replay(const Framework& framework, const ShardedBlocks& blocks, const ReplayedStage& stage)
+      : framework_(framework),
+        blocks_(blocks),
+        stage_(stage),
+        memory_(framework.memory.expandable_segments, stage.capacity),
+        of_blocks_(blocks.all.size()) {}
 
   ReservedMemory run() {
-    const double moments = use_.optimizer * std::min(1.0, kMomentBytes / optimizer_bytes(job_, plan_.parameters));
-    hold(job_.framework.memory.workspace_bytes);
-    for (const double bytes : {use_.parameters, use_.optimizer - moments, use_.communication, use_.gathered})
-      hold(bytes);
-    if (!frees_gradients_) hold(use_.gradients);
+    for (const double bytes : stage_.held) hold(bytes);
     for (int iteration = 0; iteration < kReplayed; ++iteration) {
       run_passes();
-      if (iteration == 0) hold_in_pieces(moments);
-      memory_.pass(step_workspace(job_, plan_));
+      if (iteration == 0) hold_in_pieces(stage_.moments);
+      memory_.pass(stage_.step);
       for (const Block block : gradients_) memory_.release(block);
       gradients_.clear();
     }
     const CachingAllocator& allocator = memory_.allocator();
     return {static_cast<double>(allocator.peak_allocated()), static_cast<double>(allocator.peak_reserved()),
-            static_cast<double>(allocator.needed()), capacity_};
+            static_cast<double>(allocator.needed()), stage_.capacity};
   }
 
  private:
-  static double capacity_of(const StagePlan& plan) {
-    const NodeHardware& hardware = plan.costs.hardware->hardware;
-    return hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
-  }
-
   void hold(double bytes) {
     if (bytes > 0) memory_.make(bytes);
   }
   void hold_in_pieces(double bytes) {
     int pieces = 0;
-    for (const ChunkPlan& chunk : plan_.chunks) pieces += chunk.blocks();
+    for (const auto& chunk : stage_.chunks) pieces += static_cast<int>(chunk.size());
     for (int piece = 0; piece < pieces; ++piece) hold(bytes / pieces);
   }
 
   void run_passes() {
-    const int microbatches = max_in_flight(plan_.order) + kMoreThanInFlight;
     with_gradients_.clear();
-    for (const Pass& pass : plan_.order) {
-      if (pass.microbatch >= microbatches) continue;
-      if (is_forward(pass.kind)) forward(pass);
-      if (makes_input_gradient(pass.kind)) backward(pass);
-    }
+    for (const ReplayedStage::Pass& pass : stage_.passes) pass.forward ? forward(pass) : backward(pass);
   }
 
   const BlockAllocations& allocations_of(BlockId block) {
     std::optional<BlockAllocations>& of = of_blocks_[static_cast<std::size_t>(block)];
     if (!of) {
-      of = block_allocations(blocks_.all[static_cast<std::size_t>(block)], blocks_.mesh, job_.framework);
+      of = block_allocations(blocks_.all[static_cast<std::size_t>(block)], blocks_.mesh, framework_);
     }
     return *of;
   }
@@ -201,22 +252,25 @@ class Replay {
     return stream;
   }
 
-  void forward(const Pass& pass) {
-    const ChunkPlan& chunk = plan_.chunks[static_cast<std::size_t>(pass.chunk)];
+  const std::vector<ReplayedStage::Block>& chunk_of(const ReplayedStage::Pass& pass) const {
+    return stage_.chunks[static_cast<std::size_t>(pass.chunk)];
+  }
+
+  void forward(const ReplayedStage::Pass& pass) {
+    const std::vector<ReplayedStage::Block>& chunk = chunk_of(pass);
     std::vector<Live>& kept = kept_[{pass.chunk, pass.microbatch}];
-    kept.assign(static_cast<std::size_t>(chunk.blocks()), {});
+    kept.assign(chunk.size(), {});
     std::vector<Block> stream;
-    for (int i = 0; i < chunk.blocks(); ++i) {
-      const BlockAllocations& of = allocations_of(chunk.block(i));
-      const UnitMemory unit = unit_of(pass.chunk, i);
-      const Block gathered = unit.forward > 0 ? memory_.make(unit.forward) : -1;
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const BlockAllocations& of = allocations_of(chunk[i].block);
+      const Block gathered = chunk[i].forward > 0 ? memory_.make(chunk[i].forward) : -1;
       Live live;
       enter(of.inputs, stream, live);
       walk(of.forward, live);
       stream = leave(of.outputs, live);
       for (const TensorId tensor : of.kept) {
         const Block block = live.of(tensor);
-        if (block >= 0) kept[static_cast<std::size_t>(i)].add(tensor, memory_.share(block));
+        if (block >= 0) kept[i].add(tensor, memory_.share(block));
       }
       memory_.release(live);
       if (gathered >= 0) memory_.release(gathered);
@@ -224,42 +278,35 @@ class Replay {
     drop(stream);
   }
 
-  void backward(const Pass& pass) {
-    const ChunkPlan& chunk = plan_.chunks[static_cast<std::size_t>(pass.chunk)];
+  void backward(const ReplayedStage::Pass& pass) {
+    const std::vector<ReplayedStage::Block>& chunk = chunk_of(pass);
     std::vector<Live>& kept = kept_.at({pass.chunk, pass.microbatch});
     std::vector<Block> stream;
-    for (int i = chunk.blocks() - 1; i >= 0; --i) {
-      const BlockAllocations& of = allocations_of(chunk.block(i));
-      const UnitMemory unit = unit_of(pass.chunk, i);
-      const Block gathered = unit.backward + unit.reduced > 0 ? memory_.make(unit.backward + unit.reduced) : -1;
-      Live live = std::move(kept[static_cast<std::size_t>(i)]);
+    for (std::size_t i = chunk.size(); i-- > 0;) {
+      const BlockAllocations& of = allocations_of(chunk[i].block);
+      const Block gathered = chunk[i].backward > 0 ? memory_.make(chunk[i].backward) : -1;
+      Live live = std::move(kept[i]);
       enter(of.output_gradients, stream, live);
       walk(of.backward, live);
       stream = leave(of.input_gradients, live);
       memory_.release(live);
       if (gathered >= 0) memory_.release(gathered);
-      add_gradients(pass.chunk, i, chunk);
+      add_gradients(chunk[i], with_gradients_.emplace(pass.chunk, i).second);
     }
     drop(stream);
     kept_.erase({pass.chunk, pass.microbatch});
   }
 
-  UnitMemory unit_of(int chunk, int block) const {
-    const std::vector<UnitMemory>& units = units_[static_cast<std::size_t>(chunk)];
-    return units.empty() ? UnitMemory() : units[static_cast<std::size_t>(block)];
-  }
-
   // Gradients of weights come with the first backward pass of a block, one for each of its products; later ones are
   // added to them.
-  void add_gradients(int chunk, int block, const ChunkPlan& plan) {
-    if (!frees_gradients_) return;
-    const bool first = with_gradients_.emplace(chunk, block).second;
-    const double width = gradient_bytes(job_);
-    const auto& shapes = blocks_.weight_gradients[static_cast<std::size_t>(plan.block(block))];
-    double left = plan.held_by(block).total() * width;
+  void add_gradients(const ReplayedStage::Block& of, bool first) {
+    if (!stage_.frees_gradients) return;
+    const auto& shapes = blocks_.weight_gradients[static_cast<std::size_t>(of.block)];
+    double left = of.gradients;
     for (std::size_t i = 0; left >= 1; ++i) {
       const double one =
-          shapes.empty() ? left : shapes[i % shapes.size()].first * shapes[i % shapes.size()].second * width;
+          shapes.empty() ? left
+                         : shapes[i % shapes.size()].first * shapes[i % shapes.size()].second * stage_.gradient_width;
       const double bytes = one > 0 ? std::min(left, one) : left;
       if (first) {
         gradients_.push_back(memory_.make(bytes));
@@ -270,17 +317,13 @@ class Replay {
     }
   }
 
-  const Job& job_;
+  const Framework& framework_;
   const ShardedBlocks& blocks_;
-  const StagePlan& plan_;
-  const MemoryUse use_;
-  const bool frees_gradients_;
-  const double capacity_;  // bytes that the allocator can take
+  const ReplayedStage& stage_;
   OwnedBlocks memory_;
   std::vector<std::optional<BlockAllocations>> of_blocks_;
-  std::vector<std::vector<UnitMemory>> units_;             // by chunk
   std::map<std::pair<int, int>, std::vector<Live>> kept_;  // by chunk and microbatch: of each block
-  std::set<std::pair<int, int>> with_gradients_;           // by chunk and block
+  std::set<std::pair<int, std::size_t>> with_gradients_;   // by chunk and block
   std::vector<Block> gradients_;
 };
 
@@ -297,19 +340,29 @@ bool have_same_blocks(const StagePlan& a, const StagePlan& b) {
 
 }  // namespace
 
-std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
+struct KnownReplays::Replays {
+  MadeOnce<ReplayedStage, ReservedMemory> of;
+};
+
+KnownReplays::KnownReplays() : replays_(std::make_unique<Replays>()) {}
+KnownReplays::~KnownReplays() = default;
+
+std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan,
+                                              KnownReplays* known) {
   const Strategy& strategy = job.strategy;
   const bool in_groups = strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
   if (!job.framework.memory.caching_allocator || in_groups || strategy.offload_layers > 0 ||
       strategy.offload_modules.any()) {
     return std::nullopt;
   }
-  return Replay(job, blocks, plan).run();
+  const ReplayedStage stage(job, blocks, plan);
+  const auto run = [&] { return Replay(job.framework, blocks, stage).run(); };
+  return known == nullptr ? run() : known->replays_->of.get(stage, run);
 }
 
 std::optional<ReservedMemory> reserve_of(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan,
-                                         const StageMemory& counted) {
-  auto out = reserved_memory(job_at(job, blocks, plan.stage), blocks.at(plan.stage), plan);
+                                         const StageMemory& counted, KnownReplays* known) {
+  auto out = reserved_memory(job_at(job, blocks, plan.stage), blocks.at(plan.stage), plan, known);
   if (!out) return out;
   const double beyond =
       counted.peak.total() - counted.peak.platform + job.framework.memory.workspace_bytes - out->allocated;
@@ -320,7 +373,7 @@ std::optional<ReservedMemory> reserve_of(const Job& job, const ShardedBlocks& bl
 }
 
 void add_reserves(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
-                  std::span<StageMemory> memory) {
+                  std::span<StageMemory> memory, KnownReplays* known) {
   if (!job.framework.memory.caching_allocator) return;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (memory[i].peak.total() * (1 + kMaxPieces) <= memory[i].capacity) continue;
@@ -329,7 +382,7 @@ void add_reserves(const Job& job, const ShardedBlocks& blocks, std::span<const S
       const bool fuller = std::pair(memory[other].peak.total(), i) > std::pair(memory[i].peak.total(), other);
       fullest = !(fuller && memory[other].capacity == memory[i].capacity && have_same_blocks(stages[other], stages[i]));
     }
-    if (fullest) memory[i].allocator = reserve_of(job, blocks, stages[i], memory[i]);
+    if (fullest) memory[i].allocator = reserve_of(job, blocks, stages[i], memory[i], known);
   }
 }
 

@@ -4,7 +4,7 @@
 #include "alpa/stage_profile.hpp"
 #include "base/parallel.hpp"
 #include "base/stopwatch.hpp"
-#include "program/memory.hpp"
+#include "simulation/score.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
@@ -161,9 +161,7 @@ class Planner {
     Job job = job_;
     job.strategy = strategy;
     const IterationResult result = mirfak::simulate(job).result;
-    std::vector<StageMemory> memory;
-    for (const StageResult& stage : result.stages) memory.push_back(stage.memory);
-    shortage = memory_room(memory, memory_limit(job, spec_)).shortage;
+    shortage = room_of(result, memory_limit(job, spec_)).shortage;
     if (shortage > 0) return std::nullopt;
     FoundStrategy found{std::move(job), result.iteration_time_s, result.cost_usd, result.energy_j, {}, {}};
     return SimulatedStrategy{std::move(found), result, seconds_since(begin)};

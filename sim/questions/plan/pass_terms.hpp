@@ -16,8 +16,10 @@ struct PassTerms {
   Picoseconds forward_kernels = 0;  // time of its kernels alone
   Picoseconds backward_kernels = 0;
   Picoseconds halves = 0;         // a backward pass run as two halves
+  Picoseconds of_inputs = 0;      // the half of these that the stage before waits for
   Picoseconds issue_forward = 0;  // time of the host
   Picoseconds issue_backward = 0;
+  Picoseconds issue_halves = 0;
   double energy_j = 0;  // both passes, above that of waiting
 
   PassTerms& operator+=(const PassTerms& other) { return add(other, 1); }
@@ -31,8 +33,10 @@ struct PassTerms {
     forward_kernels += sign * other.forward_kernels;
     backward_kernels += sign * other.backward_kernels;
     halves += sign * other.halves;
+    of_inputs += sign * other.of_inputs;
     issue_forward += sign * other.issue_forward;
     issue_backward += sign * other.issue_backward;
+    issue_halves += sign * other.issue_halves;
     energy_j += sign * other.energy_j;
     return *this;
   }
@@ -45,6 +49,9 @@ struct KindTerms {
   std::vector<PassTerms> kept;
   PassTerms embedding;
   PassTerms head;
+  // The most by which the host's work on a block takes longer than the device needs from its beginning to the block's
+  // end: a pass ends no earlier than the host's work on it, less this.
+  Picoseconds host_outlasts = 0;
   std::shared_ptr<const std::vector<BlockBodies>> bodies;  // by BlockId
 
   const BlockBodies& of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }

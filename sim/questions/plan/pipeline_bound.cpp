@@ -35,9 +35,10 @@ void bound_class(const PricedBranch& branch, const PipelineChoice& choice, int o
   double energy_j = 0;
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
     const StagePasses& passes = stages[static_cast<std::size_t>(stage)];
-    out.end[layout.place(stage, own)] = std::max(start + passes.busy, passes.issued);
+    const Picoseconds host_start = passes.host_waits ? start : 0;
+    out.end[layout.place(stage, own)] = std::max(start + passes.busy, host_start + passes.issued);
     energy_j += static_cast<double>(m) * passes.energy_j * branch.ranks_per_replica(stage);
-    start += passes.chunks.front().forward + passes.on;
+    start += passes.first + passes.on;
   }
   follow_backward(branch, stages, own, out.end);
   out.energy_j += energy_j * layout.classes[static_cast<std::size_t>(own)].count();
@@ -54,12 +55,22 @@ Picoseconds share_of(const PipelineChoice& choice, Picoseconds microbatches, int
   return out * microbatches / placement.routes();
 }
 
+// Returns the least time of a pass after what it waits for has arrived: by the device's work, and by the host's if the
+// host waits for it too.
+Picoseconds least_of(const StagePasses& passes, Picoseconds device, Picoseconds host) {
+  return passes.host_waits ? std::max(device, passes.issued_in(host)) : device;
+}
+
+Picoseconds least_forward(const StagePasses& passes, int chunk, const Schedule& order) {
+  const PassTerms& of = passes.chunks[static_cast<std::size_t>(chunk)];
+  return order.pairs ? of.forward_kernels : least_of(passes, of.forward, of.issue_forward);
+}
+
 // Returns the earliest time at which the first microbatch can reach a stage, on any route.
 Picoseconds first_start(const PipelineChoice& choice, std::span<const StagePasses> stages, int stage) {
-  const bool pairs = schedule_of(choice.schedule).pairs;
+  const Schedule& order = schedule_of(choice.schedule);
   const auto forward = [&](int at, int chunk) {
-    const PassTerms& of = stages[static_cast<std::size_t>(at)].chunks[static_cast<std::size_t>(chunk)];
-    return pairs ? of.forward_kernels : of.forward;
+    return least_forward(stages[static_cast<std::size_t>(at)], chunk, order);
   };
   Picoseconds earliest = std::numeric_limits<Picoseconds>::max();
   if (!choice.placement) {
@@ -77,6 +88,30 @@ Picoseconds first_start(const PipelineChoice& choice, std::span<const StagePasse
     }
   }
   return earliest;
+}
+
+// Returns the least time that one microbatch takes through all stages and back, where each stage has one chunk.
+Picoseconds way_and_back(const Schedule& order, std::span<const StagePasses> stages) {
+  Picoseconds out = 0;
+  for (const StagePasses& passes : stages) {
+    const PassTerms& of = passes.chunks.front();
+    out += least_forward(passes, 0, order);
+    out += order.splits ? std::min(of.backward, of.of_inputs) : of.backward;
+  }
+  return out;
+}
+
+// Returns the least time from the beginning of the host's work to the end of the last pass, by this work alone. Of
+// passes in pairs nothing is known.
+Picoseconds issued(const PipelineChoice& choice, Picoseconds microbatches, int stage, const StagePasses& passes) {
+  const Schedule& order = schedule_of(choice.schedule);
+  Picoseconds host = 0;
+  for (int chunk = 0; chunk < choice.chunks_of(stage) && !order.pairs; ++chunk) {
+    const PassTerms& of = passes.chunks[static_cast<std::size_t>(chunk)];
+    const Picoseconds back = order.splits ? std::min(of.issue_backward, of.issue_halves) : of.issue_backward;
+    host += share_of(choice, microbatches, stage, chunk) * (of.issue_forward + back);
+  }
+  return passes.issued_in(host);
 }
 
 // Bounds any placement and any order, with halves and pairs of passes: a stage runs the kernels of all its passes, and
@@ -99,9 +134,35 @@ void bound_placed(const PricedBranch& branch, const PipelineChoice& choice, int 
       busy += share * (order.pairs ? of.forward_kernels + of.backward_kernels : apart);
       energy_j += static_cast<double>(share) * of.energy_j * branch.ranks_per_replica(stage);
     }
-    out.end[layout.place(stage, own)] = first_start(choice, stages, stage) + busy;
+    const Picoseconds first = first_start(choice, stages, stage);
+    out.end[layout.place(stage, own)] =
+        std::max(first + busy, (passes.host_waits ? first : 0) + issued(choice, m, stage, passes));
+  }
+  if (!choice.placement && !order.pairs) {
+    Picoseconds& end = out.end[layout.place(0, own)];
+    end = std::max(end, way_and_back(order, stages));
   }
   out.energy_j += energy_j * layout.classes[static_cast<std::size_t>(own)].count();
+}
+
+// Sets what follows from the host's work on the passes of a stage. `all`: the passes of one microbatch.
+void set_host(const PricedBranch& branch, const PipelineChoice& choice, int stage, const KindTerms& terms,
+              const PassTerms& all, StagePasses& passes) {
+  const Job& job = branch.job();
+  const int stages = job.strategy.pipeline;
+  const PassTerms& chunk = passes.chunks.front();
+  passes.host_waits =
+      stages > 1 && job.framework.host.waits_for_pipeline && !overlaps_transfers(job.framework, choice.schedule);
+  // Of passes in pairs nothing is known.
+  const bool pairs = schedule_of(choice.schedule).pairs;
+  passes.outlasts = pairs ? std::numeric_limits<Picoseconds>::max() : terms.host_outlasts;
+  // The last pass of the stage is the backward pass of its first chunk.
+  const Picoseconds before_last = all.issue_forward + all.issue_backward - chunk.issue_backward;
+  passes.issued = before_last + passes.issued_in(chunk.issue_backward);
+  const bool first_waits = passes.host_waits || stage == 0;  // the first stage waits for nothing
+  const bool last_waits = passes.host_waits && stage + 1 < stages;
+  passes.first = std::max(chunk.forward, first_waits ? passes.issued_in(chunk.issue_forward) : 0);
+  passes.last = std::max(chunk.backward, last_waits ? passes.issued_in(chunk.issue_backward) : 0);
 }
 
 }  // namespace
@@ -129,8 +190,8 @@ std::vector<StagePasses> stage_passes(const PricedBranch& branch, const Pipeline
       passes.back = std::min(passes.back, branch.transfer_back(place, layers.first));
     }
     passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own, passes);
-    // The device ends its last pass no earlier than the host has issued all passes before it.
-    passes.issued = m * (all.issue_forward + all.issue_backward) - passes.chunks.front().issue_backward;
+    set_host(branch, choice, stage, *terms[place], all, passes);
+    passes.issued += (m - 1) * (all.issue_forward + all.issue_backward);
     passes.energy_j = all.energy_j;
     passes.awaits_sends = awaits_sends(branch, choice);
   }
@@ -143,7 +204,7 @@ void follow_backward(const PricedBranch& branch, std::span<const StagePasses> st
     const auto index = static_cast<std::size_t>(stage);
     Picoseconds& ends = end[branch.layout().place(stage, own)];
     const Picoseconds behind = end[branch.layout().place(stage + 1, own)] + stages[index + 1].back;
-    ends = std::max(ends, behind + stages[index].chunks.front().backward);
+    ends = std::max(ends, behind + stages[index].last);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "program/transfer_cost.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -19,9 +20,24 @@ PassTerms terms_of(const BlockBodies& bodies, double energy_j) {
   out.forward_kernels = bodies.folded_forward.kernels;
   out.backward_kernels = bodies.folded_backward.kernels;
   out.halves = bodies.folded_backward_input.device + bodies.folded_backward_weight.device;
+  out.of_inputs = bodies.folded_backward_input.device;
   out.issue_forward = bodies.folded_forward.host;
   out.issue_backward = bodies.folded_backward.host;
+  out.issue_halves = bodies.folded_backward_input.host + bodies.folded_backward_weight.host;
   out.energy_j = energy_j;
+  return out;
+}
+
+// Returns KindTerms::host_outlasts. Blocks in a row hand work on to each other, so that nothing is said of them.
+Picoseconds host_outlasts(const std::vector<BlockBodies>& bodies) {
+  Picoseconds out = 0;
+  for (const BlockBodies& block : bodies) {
+    if (!block.forward_row.empty() || !block.backward_row.empty()) return std::numeric_limits<Picoseconds>::max();
+    for (const FoldedBody* body :
+         {&block.folded_forward, &block.folded_backward, &block.folded_backward_input, &block.folded_backward_weight}) {
+      out = std::max(out, body->host - body->lead - body->device);
+    }
+  }
   return out;
 }
 
@@ -81,6 +97,7 @@ KindTerms PricedBranch::kind_terms(std::size_t place, double settled, double lim
   const BlockSet& set = blocks(stage_of(place));
   KindTerms out;
   out.bodies = bodies_at(place, settled, limit);
+  out.host_outlasts = host_outlasts(*out.bodies);
   const auto of = [&](BlockId block) { return terms_of(out.of(block), energies_j[static_cast<std::size_t>(block)]); };
   out.recomputed.emplace_back();
   out.kept.emplace_back();
@@ -259,8 +276,8 @@ std::vector<StateTerms> PricedBranch::state_terms(Stages& stages, const StateCho
 std::optional<IterationScore> PricedBranch::score(const Job& job,
                                                   const std::function<bool(const IterationScore&)>& hopeless) const {
   BlockSet& set = blocks();
-  if (shaped()) return score_iteration(job, blocks_of(job), set.bodies, hopeless, {}, limit());
-  return score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, limit());
+  if (shaped()) return score_iteration(job, blocks_of(job), set.bodies, hopeless, {limit()});
+  return score_iteration(job, set.blocks, set.bodies, hopeless, {limit(), set.memory, &set.replays});
 }
 
 // Returns the blocks of a strategy of the branch whose stages have shapes of their own. Blocks and their prices are

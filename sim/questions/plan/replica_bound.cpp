@@ -145,12 +145,14 @@ class StageClock {
         edges_(edges),
         plan_(plan),
         microbatches_(microbatches),
-        last_(chunks_.size()) {}
+        last_(chunks_.size()),
+        ends_(chunks_.size()) {}
 
   // Returns the end of the first forward pass of chunk `c`, whose input arrives no earlier than `arrived`.
   Picoseconds run_first(std::size_t c, Picoseconds arrived) {
     const Picoseconds length = passes_.chunks[c].forward + (is_cut_forward() ? chunks_[c].forward.longer : 0);
     Picoseconds end = std::max(arrived, begin_ + least(edges_[c].before_first)) + length;
+    if (passes_.host_waits) end = std::max(end, arrived + passes_.issued_in(passes_.chunks[c].issue_forward));
     if (plan_.gather == Gather::first_forward) {
       end = std::max(end, gathered_ + chunks_[c].forward.first_gather + length);
       gathered_ += chunks_[c].forward.gather;
@@ -168,8 +170,9 @@ class StageClock {
     if (c + 1 < chunks_.size() && contains(edges_[c + 1].behind_last, behind)) {
       last_[c] = std::max(last_[c], last_[c + 1] + least(edges_[c + 1].behind_last) - least(behind));
     }
-    end_ = std::max(end_, last_[c] + least(behind));
-    return last_[c];
+    ends_[c] = std::max(last_[c], issued_last(c, arrived));
+    end_ = std::max(end_, ends_[c] + least(behind));
+    return ends_[c];
   }
 
   // Returns the end of the passes.
@@ -191,6 +194,13 @@ class StageClock {
   bool is_cut_forward() const { return plan_.gather == Gather::first_forward || plan_.gathers_in_passes(); }
   bool is_cut_backward() const {
     return plan_.reduce == Reduce::last_backward || plan_.reduce == Reduce::every_backward;
+  }
+
+  // Returns the end of the last backward pass of chunk `c` by the host's work alone.
+  Picoseconds issued_last(std::size_t c, Picoseconds arrived) const {
+    const bool none_behind = most(edges_[c].behind_last) == 0;
+    const Picoseconds all = c == 0 && none_behind ? passes_.issued : 0;
+    return std::max(all, passes_.host_waits ? arrived + passes_.issued_in(passes_.chunks[c].issue_backward) : 0);
   }
 
   // Returns the end of all passes if they run one after the other.
@@ -247,7 +257,7 @@ class StageClock {
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
       const CutPass& last = chunks_[c].backward;
       end = std::max(end, last_[c] - passes_.chunks[c].backward - last.longer + last.reduce + behind);
-      end = std::max(end, last_[c] + last.last_reduce + behind);
+      end = std::max(end, ends_[c] + last.last_reduce + behind);
       behind += last.reduce;
     }
     return end;
@@ -261,7 +271,10 @@ class StageClock {
   Picoseconds begin_ = 0;     // time at which the first pass would begin if all passes followed without a gap
   Picoseconds gathered_ = 0;  // end of the gathers of the chunks so far
   Picoseconds end_ = 0;
-  std::vector<Picoseconds> last_;  // by chunk: end of its last backward pass
+  // By chunk: the end of its last backward pass by the device's work, and by the host's too. By the former its
+  // beginning is known: a pass that waits for the host is longer.
+  std::vector<Picoseconds> last_;
+  std::vector<Picoseconds> ends_;
 };
 
 // Passes the first microbatch on from chunk to chunk, and the last gradient back.

@@ -7,6 +7,7 @@
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
+#include "program/reserved_memory.hpp"
 #include "strategy/block_fields.hpp"
 
 #include <memory>
@@ -23,6 +24,7 @@ struct BlockSet {
   ShardedBlocks blocks;
   std::vector<BlockMemory> memory;  // by BlockId
   BodyCache bodies{BodyCache::Keep::folds};
+  KnownReplays replays;
 };
 
 // Shards the blocks of a model once for all strategies that shard them alike. May be used by several threads at once.
