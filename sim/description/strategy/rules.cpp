@@ -629,9 +629,8 @@ bool reads_state(const Rule& rule) {
 }
 
 bool keeps_rules(const RuleInput& input, bool of_state) {
-  const ReadsState asked = of_state ? ReadsState::yes : ReadsState::no;
   return std::all_of(kStatedRules.begin(), kStatedRules.end(), [&](const StatedRule& stated) {
-    return stated.reads_state != asked || !stated.rule.check(input);
+    return stated.reads_state != of_state || !stated.rule.check(input);
   });
 }
 
