@@ -98,7 +98,7 @@ class RampStates {
   // Ends an iteration. Returns true if all powers at its end are those at its beginning; else the next one begins with
   // those at its end.
   bool ends_as_begun(Picoseconds makespan) {
-    constexpr double kSame = 1e-10;  // of the power
+    constexpr double kSame = 1e-7;  // of the power
     bool same = true;
     for (std::size_t rank = 0; rank < states_.size(); ++rank) {
       const PowerRamp& ramp = ramps_[program_.ranks[rank].plan];

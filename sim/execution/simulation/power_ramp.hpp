@@ -48,7 +48,7 @@ class PowerRamp {
 // top. Error(infeasible) if power still rises or falls after kMostRampRounds iterations.
 Timeline execute_with_ramps(const PowerFloor& floor, std::span<const StagePlan> plans, const Program& program,
                             Executor executor = Executor::automatic);
-inline constexpr int kMostRampRounds = 200;
+inline constexpr int kMostRampRounds = 2000;
 
 // Returns the tasks of a program that a ramp slows, from its timeline (execute_with_ramps).
 using RampedTasks = std::unordered_map<TaskId, RampedTask>;

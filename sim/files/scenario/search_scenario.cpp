@@ -96,6 +96,18 @@ void take_perturbations(const Document& document, SearchScenario& scenario) {
   scenario.job.cluster = Cluster(std::move(nodes), cluster.fabric(), {}, cluster.facility());
 }
 
+// Refuses to look for little energy where ramps slow work: bounds know the energy of work at full speed, and slower
+// work may need less.
+void check_ramps(const Document& document, const SearchScenario& scenario) {
+  const std::optional<PowerFloor>& floor = scenario.job.cluster.facility().power_floor;
+  const SearchSpec& spec = scenario.search.spec;
+  const bool of_energy = spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto;
+  if (!floor || !floor->ramp_up_slows_work || (!of_energy && spec.power_cap_w == 0)) return;
+  locate(document, "cluster.power_floor")
+      .fail("the least energy of work that ramps slow is not known",
+            "search for time or cost without a power cap, or leave out ramp_up_slows_work");
+}
+
 // `document`: without the values that the search chooses.
 SearchScenario read_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);
@@ -116,6 +128,7 @@ SearchScenario read_scenario(const Document& document, const ScenarioSources& so
   }
   scenario.search = read_search(sections.search, scenario.job);
   take_perturbations(document, scenario);
+  check_ramps(document, scenario);
   set_finish(document, sections, scenario.search.spec, scenario.job);
   check(document, scenario.job, scenario.search.spec);
   check_prices(document, scenario.job, scenario.search.spec);
