@@ -337,7 +337,7 @@ TEST_CASE("bounds of strategies are below what executing them takes, and not far
   Dice dice(20240607);
   const AllGaps gaps = gaps_of(500, dice, random_job);
   tell(gaps);
-  CHECK(gaps.time.count >= 1900);
+  CHECK(gaps.time.count >= 1700);  // of the frameworks that are drawn, some have neither stages nor tensor ranks
   CHECK(gaps.time.sum <= 0.09 * gaps.time.count);
   CHECK(gaps.energy.sum <= 0.065 * gaps.energy.count);
   CHECK(gaps.work.sum <= 0.1 * gaps.work.count);
