@@ -26,19 +26,16 @@ struct UnitsOfKeys {
 constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
 constexpr double kKi = 1024, kMi = kKi * kKi, kGi = kMi * kKi, kTi = kGi * kKi;
 
+std::vector<WrittenUnit> byte_rates() {
+  return {{"B/s", 1},        {"kB/s", 1e3},     {"MB/s", 1e6},      {"GB/s", 1e9},    {"TB/s", 1e12},
+          {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"Tb/s", 1e12 / 8}, {"Gbps", 1e9 / 8}};
+}
+
 // The first entry whose ending a key has counts.
 std::span<const UnitsOfKeys> units_of_keys() {
   static const std::vector<UnitsOfKeys> kUnits = {
-      {"bytes_per_s",
-       {{"B/s", 1},
-        {"kB/s", 1e3},
-        {"MB/s", 1e6},
-        {"GB/s", 1e9},
-        {"TB/s", 1e12},
-        {"Mb/s", 1e6 / 8},
-        {"Gb/s", 1e9 / 8},
-        {"Tb/s", 1e12 / 8},
-        {"Gbps", 1e9 / 8}}},
+      {"bytes_per_s", byte_rates()},
+      {"bandwidth", byte_rates()},
       {"bytes",
        {{"B", 1},
         {"kB", 1e3},

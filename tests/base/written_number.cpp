@@ -58,6 +58,8 @@ TEST_CASE("the key is the last name of a path") {
   CHECK(written_number("1200MHz", "cluster.nodes[0].clock_mhz") == 1200);
   CHECK(written_number("8k", "search.sequence_length[12]") == 8192);
   CHECK(written_number("8s", "cluster.nodes[0]") == std::nullopt);
+  CHECK(written_number("25GB/s", "cluster.nodes[0].disk_read_bandwidth") == 25e9);
+  CHECK(written_number("400Gb/s", "operations.checkpoint.storage_bandwidth") == 50e9);
   CHECK(units_of_written_number("cluster.power_cap_w") == "W, kW, MW, GW");
   CHECK(units_of_written_number("training.tokens") == "k, K, M, B, G, T");
 }

@@ -2,6 +2,7 @@
 
 #include "import/nanotron.hpp"
 
+#include "base/failure.hpp"
 #include "import/imported_job.hpp"
 #include "import/program_facts.hpp"
 #include "launch/option_list.hpp"
@@ -203,6 +204,8 @@ TEST_CASE("nanotron's context and expert ranks, and what its files may not say")
   }
   CHECK(
       has(first_obstacle(run({{"- name: stable", "- name: stable\n  start_training_stp: 1"}})), "start_training_step"));
+  // A required key that is misspelt is told as what it is.
+  CHECK(has(failure_of([&] { run({{"  dp: 4", "  dpp: 4"}}); }), "did you mean 'parallelism.dp'"));
   for (const std::pair<std::string, std::string>& change : {std::pair<std::string, std::string>{"  pp: 2", "  pp: 0"},
                                                             {"  pp: 2", "  pp: 25"},
                                                             {"  pp: 2\n", ""},

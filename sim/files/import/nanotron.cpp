@@ -78,6 +78,10 @@ class NanotronReader {
   // Returns an option that nanotron has no default for. Error(input) where the file does not state it.
   Option required(const std::string& name) {
     Option option = options_.option(name);
+    const std::vector<ImportObstacle>& unknown = options_.draft().obstacles();
+    if (option.is_none() && !unknown.empty()) {
+      fail_input(unknown.front().where, unknown.front().reason, fmt::format("{} is not stated", name));
+    }
     if (option.is_none()) {
       fail_input(option.setting == nullptr ? where_ : option.setting->where,
                  fmt::format("{} is not stated, and nanotron has no default for it", name), "state it in the file");
