@@ -78,4 +78,14 @@ std::string said(const ImportDraft& draft, std::string_view key) {
   return emit_flow_yaml(*at);
 }
 
+ImportedJob imported(const std::vector<ImportFile>& files, const std::string& nodes) {
+  ImportRequest request;
+  request.nodes.push_back(node_choice(nodes));
+  return import_job(files, request, ImportContext{import_sources()});
+}
+
+std::string first_obstacle(const ImportedJob& job) {
+  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
+}
+
 }  // namespace mirfak

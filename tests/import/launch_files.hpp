@@ -3,6 +3,7 @@
 #pragma once
 
 #include "import/import_formats.hpp"
+#include "import/imported_job.hpp"
 #include "scenario/scenario.hpp"
 
 #include <filesystem>
@@ -22,6 +23,11 @@ const ScenarioSources& import_sources();
 const ImportFormat& import_format(std::string_view name);
 // All formats that take this file for theirs.
 std::vector<std::string> formats_of(const ImportFile& file);
+
+// Imports files as `mirfak import` does, on nodes such as "hgx-h100:2".
+ImportedJob imported(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1");
+// The first reason why the scenario is not the training that the files start; "": there is none.
+std::string first_obstacle(const ImportedJob& job);
 
 // The draft's scenario on so many nodes of a type.
 Scenario scenario_of(const ImportDraft& draft, const std::string& nodes, int count);

@@ -19,23 +19,13 @@ using namespace mirfak;
 
 namespace {
 
-ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
-}
-
 ImportFile script(const std::string& command) { return {"run.sh", "#!/bin/bash\n" + command + "\n"}; }
 
 ImportedJob run(const std::string& command, const std::string& nodes = "hgx-h100:1") {
-  return read({script("litgpt " + command)}, nodes);
+  return imported({script("litgpt " + command)}, nodes);
 }
 
 const std::string kLora = "finetune_lora checkpoints/meta-llama/Llama-3.1-8B --train.max_seq_length 2048 ";
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
-}
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -133,7 +123,7 @@ TEST_CASE("litgpt's YAML: read alone, named by --config, and changed by options 
                         "train:\n  global_batch_size: 8\n  micro_batch_size: 1\n  epochs: 1\n  max_seq_length: 512\n"
                         "  min_lr: 6.0e-05\neval: {interval: 100}\nlogger_name: csv\nseed: 1337\n"
                         "optimizer:\n  class_path: torch.optim.AdamW\n  init_args: {lr: 0.0002, weight_decay: 0.0}\n"};
-  const ImportedJob alone = read({file});
+  const ImportedJob alone = imported({file});
   CHECK(alone.format->name == "litgpt-yaml");
   CHECK(said(alone.draft, "training.lora.rank") == "32");
   CHECK(said(alone.draft, "training.optimizer") == "adam");
@@ -142,7 +132,8 @@ TEST_CASE("litgpt's YAML: read alone, named by --config, and changed by options 
   CHECK(said(alone.draft, "cluster.nodes") == "[{type: hgx-h100, count: 1, gpus: 4}]");
   CHECK(has(alone.draft.notes.back().reason, "litgpt finetune_lora is taken"));
   for (const ImportLine& line : alone.draft.lines()) CHECK(line.verdict != Verdict::unknown);
-  const ImportedJob changed = read({script("litgpt finetune_lora --config lora.yaml --devices 8 --lora_r=8"), file});
+  const ImportedJob changed =
+      imported({script("litgpt finetune_lora --config lora.yaml --devices 8 --lora_r=8"), file});
   CHECK(changed.complete);
   CHECK(said(changed.draft, "training.lora.rank") == "8");
   CHECK(said(changed.draft, "strategy.data") == "8");
@@ -152,7 +143,7 @@ TEST_CASE("litgpt's YAML: read alone, named by --config, and changed by options 
       "name: own\nn_layer: 4\nn_embd: 1024\nn_head: 8\nblock_size: 512\nvocab_size: 32000\n"
       "padded_vocab_size: 32000\nnorm_class_name: RMSNorm\nmlp_class_name: LLaMAMLP\n"
       "intermediate_size: 4096\nbias: false\nparallel_residual: false\nrope_adjustments: {factor: 8}\n"};
-  const ImportedJob own = read({script("litgpt finetune_lora out/own --config lora.yaml"), file, config});
+  const ImportedJob own = imported({script("litgpt finetune_lora out/own --config lora.yaml"), file, config});
   CHECK(own.complete == alone.complete);
   // 2 x 32,000 x 1024, and of 4 layers 4 x 1024^2 + 3 x 1024 x 4096 and two norms; one at the end.
   CHECK(parameters_of(own) == 2 * 32'000 * 1024.0 + 4 * (4 * 1048576.0 + 3 * 4194304.0 + 2048) + 1024);

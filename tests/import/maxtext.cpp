@@ -19,9 +19,7 @@ using namespace mirfak;
 namespace {
 
 ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:2") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
+  return imported(files, nodes);
 }
 
 ImportedJob train(const std::string& changes, const std::string& nodes = "hgx-h100:2") {
@@ -38,10 +36,6 @@ constexpr const char* kLlama =
 
 ImportedJob llama(const std::string& more, const std::string& nodes = "hgx-h100:2") {
   return train(kLlama + more, nodes);
-}
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
 }
 
 }  // namespace

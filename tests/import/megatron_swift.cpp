@@ -20,22 +20,12 @@ using namespace mirfak;
 
 namespace {
 
-ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
-}
-
 ImportedJob sft(const std::string& options, const std::string& nodes = "hgx-h100:1") {
-  return read(
+  return imported(
       {{"run.sh",
         "#!/bin/bash\nNPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B --dataset data.jsonl#500 --max_length 4096 " +
             options + "\n"}},
       nodes);
-}
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
 }
 
 const ImportLine* line_with(const ImportedJob& job, const std::string& text) {
@@ -124,7 +114,7 @@ TEST_CASE("megatron sft of a mixture divides its experts, and trains no module f
       "model: deepseek-ai/DeepSeek-V3\ndataset: [a.jsonl]\nmax_length: 4096\npipeline_model_parallel_size: 16\n"
       "expert_model_parallel_size: 8\ndecoder_last_pipeline_num_layers: 1\nglobal_batch_size: 2048\n"
       "moe_expert_capacity_factor: 1.5\n";
-  const ImportedJob job = read({{"moe.yaml", settings}}, "hgx-h100:64");
+  const ImportedJob job = imported({{"moe.yaml", settings}}, "hgx-h100:64");
   CHECK(job.format->name == "megatron-swift-yaml");
   CHECK(job.complete);
   CHECK(said(job.draft, "strategy.expert") == "8");
@@ -134,10 +124,10 @@ TEST_CASE("megatron sft of a mixture divides its experts, and trains no module f
   CHECK(said(job.draft, "strategy.layer_split").ends_with("4, 4, 1]"));
   const Scenario none = parse_scenario(job.scenario, import_sources());
   CHECK(none.job.model.prediction_layers == 0);
-  const ImportedJob more = read({{"moe.yaml", settings + "mtp_num_layers: 1\n"}}, "hgx-h100:64");
+  const ImportedJob more = imported({{"moe.yaml", settings + "mtp_num_layers: 1\n"}}, "hgx-h100:64");
   CHECK(said(more.draft, "model") == "deepseek-v3");
-  CHECK_FALSE(
-      read({{"moe.yaml", settings + "tuner_type: lora\nexpert_tensor_parallel_size: 2\n"}}, "hgx-h100:64").complete);
+  CHECK_FALSE(imported({{"moe.yaml", settings + "tuner_type: lora\nexpert_tensor_parallel_size: 2\n"}}, "hgx-h100:64")
+                  .complete);
 }
 
 TEST_CASE("megatron sft takes the type of weights from their config.json: 16 bits of the other kind for fp32") {
@@ -151,8 +141,8 @@ TEST_CASE("megatron sft takes the type of weights from their config.json: 16 bit
         type);
     const auto path = folder.path() / "config.json";
     std::ofstream(path) << text;
-    return read({{"run.sh", "#!/bin/bash\nmegatron pt --model own --dataset d.jsonl --max_length 2048\n"},
-                 {path.string(), text}});
+    return imported({{"run.sh", "#!/bin/bash\nmegatron pt --model own --dataset d.jsonl --max_length 2048\n"},
+                     {path.string(), text}});
   };
   CHECK(said(with_type("bfloat16").draft, "training.precision") == "bf16");
   CHECK(said(with_type("float32").draft, "training.precision") == "fp16");
@@ -162,7 +152,7 @@ TEST_CASE("megatron sft takes the type of weights from their config.json: 16 bit
 
 TEST_CASE("samples that no max_length cuts are as long as they are, packed ones as long as the model's longest") {
   const auto without = [](const std::string& options) {
-    return read({{"run.sh", "#!/bin/bash\nmegatron pt --model Qwen/Qwen3-8B --dataset d.jsonl " + options + "\n"}});
+    return imported({{"run.sh", "#!/bin/bash\nmegatron pt --model Qwen/Qwen3-8B --dataset d.jsonl " + options + "\n"}});
   };
   CHECK(first_obstacle(without("")).find("no max_length") != std::string::npos);
   CHECK(without("--packing true").complete);
@@ -187,7 +177,7 @@ TEST_CASE("what megatron sft trains otherwise, or does not take, is held back") 
   for (const char* command : {"megatron sft --dataset d.jsonl", "megatron sft --model own/model --dataset d.jsonl",
                               "megatron rlhf --rlhf_type dpo --model Qwen/Qwen3-8B", "megatron export --model x"}) {
     CAPTURE(command);
-    CHECK_THROWS_AS(read({{"run.sh", fmt::format("#!/bin/bash\n{}\n", command)}}), Error);
+    CHECK_THROWS_AS(imported({{"run.sh", fmt::format("#!/bin/bash\n{}\n", command)}}), Error);
   }
 }
 

@@ -23,9 +23,7 @@ using namespace mirfak;
 namespace {
 
 ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:2") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
+  return imported(files, nodes);
 }
 
 constexpr const char* kModel =
@@ -87,10 +85,6 @@ std::string file_with(const std::vector<std::pair<std::string, std::string>>& ch
 ImportedJob run(const std::vector<std::pair<std::string, std::string>>& changes = {},
                 const std::string& nodes = "hgx-h100:2") {
   return read({{"job.yaml", file_with(changes)}}, nodes);
-}
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
 }
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }

@@ -19,12 +19,6 @@ using namespace mirfak;
 
 namespace {
 
-ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
-}
-
 constexpr const char* kFull =
     "output_dir: out\n"
     "tokenizer:\n"
@@ -60,19 +54,16 @@ constexpr const char* kFull =
 std::string script(const std::string& command) { return "#!/bin/bash\n" + command + "\n"; }
 
 ImportedJob run(const std::string& recipe, const std::string& changes = "", const std::string& nodes = "hgx-h100:1") {
-  return read({{"run.sh", script(fmt::format("tune run --nproc_per_node 8 {} --config full.yaml {}", recipe, changes))},
-               {"full.yaml", kFull}},
-              nodes);
+  return imported(
+      {{"run.sh", script(fmt::format("tune run --nproc_per_node 8 {} --config full.yaml {}", recipe, changes))},
+       {"full.yaml", kFull}},
+      nodes);
 }
 
 std::string with_adapters(const std::string& more = "") {
   std::string text = kFull;
   text.replace(text.find("llama3_1_8b"), 11, "lora_llama3_1_8b\n  lora_attn_modules: ['q_proj', 'v_proj']\n" + more);
   return text;
-}
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
 }
 
 }  // namespace
@@ -149,7 +140,7 @@ TEST_CASE("torchtune's ranks: tensor and context ranks, shards and replicas") {
 // q and v alone: mirfak's adapters of query, key and value together. 32 layers, every third: 10.
 TEST_CASE("torchtune's adapters, recomputation, compiler and 8 bits") {
   const auto lora = [](const std::string& text, const std::string& changes = "") {
-    return read(
+    return imported(
         {{"run.sh",
           script("tune run --nnodes 1 --nproc_per_node 8 lora_finetune_distributed --config lora.yaml " + changes)},
          {"lora.yaml", text}});
@@ -187,8 +178,9 @@ TEST_CASE("torchtune's other recipes, files that are not here and unknown compon
     CAPTURE(recipe);
     CHECK_THROWS_AS(run(recipe), Error);
   }
-  CHECK_THROWS_AS(read({{"run.sh", script("tune run full_finetune_distributed --config llama3_1/8B_full")}}), Error);
-  CHECK_THROWS_AS(read({{"run.sh", script("tune download meta-llama/Llama-3.1-8B")}}), Error);
+  CHECK_THROWS_AS(imported({{"run.sh", script("tune run full_finetune_distributed --config llama3_1/8B_full")}}),
+                  Error);
+  CHECK_THROWS_AS(imported({{"run.sh", script("tune download meta-llama/Llama-3.1-8B")}}), Error);
   for (const char* change :
        {"model=torchtune.models.llama3_2_vision.llama3_2_vision_11b", "optimizer=my.Optimizer", "loss=my.Loss",
         "device=npu", "~tokenizer.max_seq_len", "data_parallel_shard_dim=1 data_parallel_replicate_dim=8"}) {
@@ -204,18 +196,18 @@ TEST_CASE("torchtune's other recipes, files that are not here and unknown compon
 }
 
 TEST_CASE("a file of torchtune's is read alone, and one device by its recipe") {
-  const ImportedJob alone = read({{"full.yaml", kFull}});
+  const ImportedJob alone = imported({{"full.yaml", kFull}});
   CHECK(alone.format->name == "torchtune-yaml");
   CHECK(alone.complete);
   CHECK(alone.draft.notes.back().reason.find("no command says which recipe runs") != std::string::npos);
   const ImportedJob single =
-      read({{"run.sh", script("tune run full_finetune_single_device --config full.yaml optimizer_in_bwd=true")},
-            {"full.yaml", kFull}});
+      imported({{"run.sh", script("tune run full_finetune_single_device --config full.yaml optimizer_in_bwd=true")},
+                {"full.yaml", kFull}});
   CHECK(said(single.draft, "strategy.zero") == "0");
   CHECK(said(single.draft, "strategy.data") == "1");
   CHECK(said(single.draft, "cluster.nodes") == "[{type: hgx-h100, count: 1, gpus: 1}]");
   CHECK(said(single.draft, "training.global_batch") == "8");
-  const ImportedJob torch = read(
+  const ImportedJob torch = imported(
       {{"run.sh",
         script("torchrun --nproc_per_node 8 recipes/full_finetune_distributed.py --config full.yaml batch_size=1")},
        {"full.yaml", kFull}});

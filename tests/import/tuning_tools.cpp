@@ -17,16 +17,6 @@ using namespace mirfak;
 
 namespace {
 
-ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1") {
-  ImportRequest request;
-  request.nodes.push_back(node_choice(nodes));
-  return import_job(files, request, ImportContext{import_sources()});
-}
-
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
-}
-
 constexpr const char* kFactory =
     "model_name_or_path: meta-llama/Meta-Llama-3-8B\n"
     "stage: sft\n"
@@ -47,7 +37,7 @@ TEST_CASE("LLaMA-Factory trains LoRA of rank 8 on all linear layers where nothin
        {"", "finetuning_type: lora\nlora_rank: 8\nlora_target: all\n",
         "finetuning_type: lora\nlora_target: q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj\n"}) {
     CAPTURE(more);
-    const ImportedJob job = read({{"sft.yaml", kFactory + std::string(more)}});
+    const ImportedJob job = imported({{"sft.yaml", kFactory + std::string(more)}});
     CHECK(job.format->name == "llama-factory-yaml");
     CHECK(job.complete);
     CHECK(said(job.draft, "training.sequence_length") == "2048");
@@ -69,17 +59,17 @@ TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
     CAPTURE(more);
     std::string text = kFactory;
     if (std::string(more).starts_with("stage")) text.erase(text.find("stage: sft\n"), 11);
-    const ImportedJob job = read({{"sft.yaml", text + more}});
+    const ImportedJob job = imported({{"sft.yaml", text + more}});
     CHECK_FALSE(job.complete);
     CHECK_FALSE(first_obstacle(job).empty());
   }
-  const ImportedJob few = read({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\n"}});
+  const ImportedJob few = imported({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
   const ImportedJob single =
-      read({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\ndouble_quantization: false\n"}});
+      imported({{"sft.yaml", std::string(kFactory) + "quantization_bit: 4\ndouble_quantization: false\n"}});
   CHECK(said(single.draft, "training.lora.base") == "nf4");
-  const ImportedJob full = read({{"sft.yaml", std::string(kFactory) + "finetuning_type: full\n"}});
+  const ImportedJob full = imported({{"sft.yaml", std::string(kFactory) + "finetuning_type: full\n"}});
   CHECK(full.complete);
   CHECK(said(full.draft, "training.lora").empty());
 }
@@ -87,23 +77,23 @@ TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
 TEST_CASE("llamafactory-cli reads the file that it names, and its options") {
   const ImportFile settings{"sft.yaml", kFactory};
   for (const char* command : {"llamafactory-cli train sft.yaml", "accelerate launch src/train.py sft.yaml"})
-    CHECK(read({{"run.sh", fmt::format("#!/bin/bash\n{}\n", command)}, settings}).complete);
+    CHECK(imported({{"run.sh", fmt::format("#!/bin/bash\n{}\n", command)}, settings}).complete);
   const ImportedJob torch =
-      read({{"run.sh",
-             "#!/bin/bash\ntorchrun --nproc_per_node 8 src/train.py --stage sft --do_train True "
-             "--finetuning_type full --model_name_or_path meta-llama/Meta-Llama-3-8B --cutoff_len 4096 "
-             "--per_device_train_batch_size 2 --bf16\n"}});
+      imported({{"run.sh",
+                 "#!/bin/bash\ntorchrun --nproc_per_node 8 src/train.py --stage sft --do_train True "
+                 "--finetuning_type full --model_name_or_path meta-llama/Meta-Llama-3-8B --cutoff_len 4096 "
+                 "--per_device_train_batch_size 2 --bf16\n"}});
   CHECK(torch.complete);
   CHECK(said(torch.draft, "training.sequence_length") == "4096");
   CHECK(said(torch.draft, "training.global_batch") == "16");
-  CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli train other.yaml\n"}, settings}), Error);
-  CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli chat sft.yaml\n"}, settings}), Error);
+  CHECK_THROWS_AS(imported({{"run.sh", "#!/bin/bash\nllamafactory-cli train other.yaml\n"}, settings}), Error);
+  CHECK_THROWS_AS(imported({{"run.sh", "#!/bin/bash\nllamafactory-cli chat sft.yaml\n"}, settings}), Error);
 }
 
 // Microbatches fill a batch of 16: 2 of 1 on 8 GPUs, 1 of 4.
 TEST_CASE("swift sft trains LoRA of rank 8, and fills a batch of 16 sequences") {
   const auto swift = [](const std::string& options) {
-    return read(
+    return imported(
         {{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --dataset data.jsonl#500 more.json " + options}});
   };
   const ImportedJob plain = swift("--max_length 4096 --lora_alpha 32");
@@ -123,7 +113,7 @@ TEST_CASE("swift sft trains LoRA of rank 8, and fills a batch of 16 sequences") 
 
 TEST_CASE("ms-swift starts as many processes as NPROC_PER_NODE says") {
   const auto notes_of = [](const std::string& before) {
-    const ImportedJob job = read({{"run.sh", "#!/bin/bash\n" + before + " swift sft --model Qwen/Qwen3-8B\n"}});
+    const ImportedJob job = imported({{"run.sh", "#!/bin/bash\n" + before + " swift sft --model Qwen/Qwen3-8B\n"}});
     std::string out;
     for (const ImportObstacle& note : job.draft.notes) out += note.reason + "\n";
     return out;
@@ -136,7 +126,7 @@ TEST_CASE("ms-swift starts as many processes as NPROC_PER_NODE says") {
 
 TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files that it brings") {
   const auto swift = [](const std::string& options) {
-    return read({{"run.sh", "#!/bin/bash\nswift pt --model Qwen/Qwen3-8B --tuner_type full " + options}});
+    return imported({{"run.sh", "#!/bin/bash\nswift pt --model Qwen/Qwen3-8B --tuner_type full " + options}});
   };
   const ImportedJob third = swift("--deepspeed zero3");
   CHECK(third.complete);
@@ -158,10 +148,10 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
 // LLaMA-Factory's hparams: rank 16 and 200 steps; ms-swift's: 128 and 50.
 TEST_CASE("tools' own switch of GaLore, with their defaults") {
   const auto factory = [](const std::string& more) {
-    return read({{"sft.yaml",
-                  "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\n"
-                  "per_device_train_batch_size: 1\nbf16: true\n" +
-                      more}});
+    return imported({{"sft.yaml",
+                      "model_name_or_path: meta-llama/Llama-3.1-8B\nfinetuning_type: full\ncutoff_len: 1024\n"
+                      "per_device_train_batch_size: 1\nbf16: true\n" +
+                          more}});
   };
   const ImportedJob plain = factory("use_galore: true\n");
   CHECK(plain.complete);
@@ -176,17 +166,17 @@ TEST_CASE("tools' own switch of GaLore, with their defaults") {
   CHECK_THROWS_AS(factory("use_galore: true\ngalore_rank: none\n"), Error);
   CHECK_THROWS_AS(factory("use_galore: maybe\n"), Error);
   const ImportedJob swift =
-      read({{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --tuner_type full --use_galore true\n"}});
+      imported({{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --tuner_type full --use_galore true\n"}});
   CHECK(said(swift.draft, "training.low_rank_gradients") == "{rank: 128, every: 50}");
 }
 
 TEST_CASE("ms-swift's second copy of the parameters counts with DeepSpeed alone") {
   const auto swift = [](const std::string& options) {
-    return read({{"run.sh",
-                  "#!/bin/bash\nNPROC_PER_NODE=8 NNODES=2 swift sft --model Qwen/Qwen3-8B --tuner_type full "
-                  "--zero_hpz_partition_size 8 " +
-                      options}},
-                "hgx-h100:2");
+    return imported({{"run.sh",
+                      "#!/bin/bash\nNPROC_PER_NODE=8 NNODES=2 swift sft --model Qwen/Qwen3-8B --tuner_type full "
+                      "--zero_hpz_partition_size 8 " +
+                          options}},
+                    "hgx-h100:2");
   };
   CHECK(said(swift("--deepspeed zero3").draft, "strategy.zero_second_group") == "8");
   CHECK(said(swift("").draft, "strategy.zero_second_group").empty());
@@ -194,17 +184,17 @@ TEST_CASE("ms-swift's second copy of the parameters counts with DeepSpeed alone"
 
 TEST_CASE("a file of ms-swift's settings, and what it trains otherwise is held back") {
   const std::string file = "model: Qwen/Qwen3-8B\ntuner_type: full\nmax_length: 8192\n";
-  const ImportedJob alone = read({{"sft.yaml", file}});
+  const ImportedJob alone = imported({{"sft.yaml", file}});
   CHECK(alone.format->name == "ms-swift-yaml");
   CHECK(said(alone.draft, "training.lora").empty());
   const ImportedJob named =
-      read({{"run.sh", "#!/bin/bash\nswift sft --config sft.yaml --deepspeed zero1\n"}, {"sft.yaml", file}});
+      imported({{"run.sh", "#!/bin/bash\nswift sft --config sft.yaml --deepspeed zero1\n"}, {"sft.yaml", file}});
   CHECK(said(named.draft, "training.sequence_length") == "8192");
   CHECK(said(named.draft, "strategy.zero") == "1");
   for (const char* more : {"sequence_parallel_size: 2\n", "task_type: seq_cls\n", "freeze_parameters_ratio: 0.5\n",
                            "tuner_backend: unsloth\n", "quant_bits: 8\n", "torch_dtype: float16\n"}) {
     CAPTURE(more);
-    const ImportedJob held = read({{"sft.yaml", file + more}});
+    const ImportedJob held = imported({{"sft.yaml", file + more}});
     CHECK_FALSE(held.complete);
     CHECK_FALSE(first_obstacle(held).empty());
   }
@@ -215,23 +205,23 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
       "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nbf16: auto\ntf32: false\ngradient_checkpointing: "
       "true\n"
       "datasets:\n  - path: tatsu-lab/alpaca\n    type: alpaca\noptimizer: adamw_torch\n";
-  const ImportedJob full = read({{"fft.yaml", axolotl}});
+  const ImportedJob full = imported({{"fft.yaml", axolotl}});
   CHECK(full.format->name == "axolotl-yaml");
   CHECK(full.complete);
   CHECK(said(full.draft, "training.precision") == "bf16");
   CHECK(said(full.draft, "training.global_batch") == "8");
   CHECK(said(full.draft, "training.lora").empty());
   const ImportedJob lora =
-      read({{"lora.yaml", axolotl + "adapter: lora\nlora_r: 32\nlora_target_linear: true\nmicro_batch_size: 2\n"}});
+      imported({{"lora.yaml", axolotl + "adapter: lora\nlora_r: 32\nlora_target_linear: true\nmicro_batch_size: 2\n"}});
   CHECK(lora.complete);
   CHECK(said(lora.draft, "training.lora.rank") == "32");
   CHECK(said(lora.draft, "training.global_batch") == "16");
-  const ImportedJob few = read({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
+  const ImportedJob few = imported({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
   for (const char* more : {"adapter: llama-adapter\n", "rl: dpo\n", "tensor_parallel_size: 2\n"}) {
     CAPTURE(more);
-    CHECK_FALSE(read({{"other.yaml", axolotl + more}}).complete);
+    CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }
 }
 
@@ -243,7 +233,7 @@ TEST_CASE("GPT-NeoX: the batch is micro batch, accumulation and data ranks") {
       "\"num_attention_heads\": 64, \"seq_length\": 4096, \"max_position_embeddings\": 4096, \"pos-emb\": \"rotary\",\n"
       "\"optimizer\": {\"type\": \"Adam\", \"params\": {\"lr\": 0.0001}}, \"zero_optimization\": {\"stage\": 1},\n"
       "\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, \"bf16\": {\"enabled\": True}, }\n";
-  const ImportedJob job = read({{"neox.yml", neox}}, "hgx-h100:32");
+  const ImportedJob job = imported({{"neox.yml", neox}}, "hgx-h100:32");
   CHECK(job.format->name == "gpt-neox-yaml");
   CHECK(job.complete);
   CHECK(said(job.draft, "training.global_batch") == "1024");
@@ -257,13 +247,13 @@ TEST_CASE("GPT-NeoX: the batch is micro batch, accumulation and data ranks") {
     std::string text = neox;
     text.replace(text.rfind('}'), 1, more);
     CAPTURE(text);
-    CHECK_FALSE(read({{"neox.yml", text}}, "hgx-h100:32").complete);
+    CHECK_FALSE(imported({{"neox.yml", text}}, "hgx-h100:32").complete);
   }
 }
 
 // int(32768 x 2 / 3) = 21845 of both halves, 10922 of one, in whole multiples of 256: 11008, Llama's.
 TEST_CASE("GPT-NeoX: a gated MLP has two thirds of intermediate_size") {
-  const ImportedJob job = read(
+  const ImportedJob job = imported(
       {{"llama.yml",
         "{\"pipe_parallel_size\": 1, \"model_parallel_size\": 1, \"num_layers\": 32, \"hidden_size\": 4096,\n"
         "\"intermediate_size\": 32768, \"activation\": \"swiglu\", \"mlp_multiple_of\": 256, \"norm\": \"rmsnorm\",\n"

@@ -27,10 +27,6 @@ ImportedJob read(const std::string& name, const std::string& text, const std::ve
   return import_job(files, request, ImportContext{import_sources()});
 }
 
-std::string first_obstacle(const ImportedJob& job) {
-  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
-}
-
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 constexpr const char* kMegatron =
