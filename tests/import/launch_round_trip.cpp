@@ -13,21 +13,21 @@
 using namespace mirfak;
 
 TEST_CASE("what is written for torchtitan's command line is read back as the same strategy") {
-  check_read_back(LaunchTarget::torchtitan, Launcher::none, 1000, drawn_torchtitan_job);
+  check_read_back(LaunchTarget::torchtitan, Launcher::none, 500, drawn_torchtitan_job);
 }
 
 TEST_CASE("what is written as torchtitan's TOML is read back as the same strategy") {
-  check_read_back(LaunchTarget::torchtitan_toml, Launcher::none, 1000, drawn_torchtitan_job);
+  check_read_back(LaunchTarget::torchtitan_toml, Launcher::none, 500, drawn_torchtitan_job);
 }
 
 TEST_CASE("options of TRL and the configuration of Accelerate are read back as the same strategy") {
-  check_read_back(LaunchTarget::accelerate, Launcher::none, 1000, drawn_accelerate_job);
+  check_read_back(LaunchTarget::accelerate, Launcher::none, 500, drawn_accelerate_job);
 }
 
 TEST_CASE(
     "files of LLaMA-Factory and axolotl, and the configuration of Accelerate, are read back as the same strategy") {
-  check_read_back(LaunchTarget::llama_factory, Launcher::none, 500, drawn_accelerate_job);
-  check_read_back(LaunchTarget::axolotl, Launcher::none, 500, drawn_accelerate_job);
+  check_read_back(LaunchTarget::llama_factory, Launcher::none, 250, drawn_accelerate_job);
+  check_read_back(LaunchTarget::axolotl, Launcher::none, 250, drawn_accelerate_job);
 }
 
 TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on the same nodes") {
@@ -43,8 +43,8 @@ TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on t
       {LaunchTarget::axolotl, drawn_accelerate_job}};
   for (const Program& program : programs) {
     CAPTURE(launch_targets()[static_cast<std::size_t>(program.target)].name);
-    check_read_back(program.target, Launcher::slurm, 200, program.draw);
-    check_read_back(program.target, Launcher::torchrun, 40, program.draw);
+    check_read_back(program.target, Launcher::slurm, 100, program.draw);
+    check_read_back(program.target, Launcher::torchrun, 20, program.draw);
   }
 }
 
