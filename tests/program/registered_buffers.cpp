@@ -73,7 +73,7 @@ TEST_CASE("blocks that are gathered in turn have two buffers of parameters and t
   const auto [plain, layer] = units(false);
   const auto [kept, same] = units(true);
   REQUIRE(plain.size() == kept.size());
-  // Of a layer, in bf16, and gradients in fp32.
+  // Two buffers of a layer in bf16, and two of its gradients in fp32.
   for (std::size_t i = 1; i + 1 < kept.size(); ++i) {
     CHECK(kept[i].forward >= 2 * layer * 2 + 2 * layer * 4);
     CHECK(kept[i].backward >= 2 * layer * 2 + 2 * layer * 4);

@@ -145,7 +145,7 @@ struct Strategy {
   int zero = 0;
   double offload_optimizer = 0;     // share of the optimizer's state that is kept and updated on the host
   bool offload_parameters = false;  // ZeRO 3: the host keeps the shards of the parameters, too
-  // What the host keeps lies on its disks between uses (ZeRO-Infinity, arXiv 2104.07857): the optimizer's state, and
+  // State of the host lies on its disks between uses (ZeRO-Infinity, arXiv 2104.07857): the optimizer's state, and
   // the shards of the parameters.
   bool optimizer_on_disk = false;
   bool parameters_on_disk = false;

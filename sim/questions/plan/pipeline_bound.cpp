@@ -101,8 +101,8 @@ Picoseconds way_and_back(const Schedule& order, std::span<const StagePasses> sta
   return out;
 }
 
-// Returns the least time from the beginning of the host's work to the end of the last pass, by this work alone. Of
-// passes in pairs nothing is known.
+// Returns the least time from the beginning of the host's work to the end of the last pass, by this work alone.
+// Nothing is known of passes in pairs.
 Picoseconds issued(const PipelineChoice& choice, Picoseconds microbatches, int stage, const StagePasses& passes) {
   const Schedule& order = schedule_of(choice.schedule);
   Picoseconds host = 0;
@@ -153,7 +153,7 @@ void set_host(const PricedBranch& branch, const PipelineChoice& choice, int stag
   const PassTerms& chunk = passes.chunks.front();
   passes.host_waits =
       stages > 1 && job.framework.host.waits_for_pipeline && !overlaps_transfers(job.framework, choice.schedule);
-  // Of passes in pairs nothing is known.
+  // Nothing is known of passes in pairs.
   const bool pairs = schedule_of(choice.schedule).pairs;
   passes.outlasts = pairs ? std::numeric_limits<Picoseconds>::max() : terms.host_outlasts;
   // The last pass of the stage is the backward pass of its first chunk.
