@@ -4,6 +4,7 @@
 #include "base/file_reference.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
+#include "cluster/disk_rates.hpp"
 #include "cluster/gpu_throttle.hpp"
 #include "cluster/profiles.hpp"
 
@@ -108,12 +109,9 @@ void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardwar
 
 // Reads the rates of the disks of its nodes.
 void read_disks(Mapping& entry, NodeSpec& spec) {
-  constexpr double kLeast = 1e6;
-  constexpr double kMost = 1e13;
-  for (const auto& [key, figure] : {std::pair{"disk_read_bandwidth", &NodeSpec::disk_read_bandwidth},
-                                    std::pair{"disk_write_bandwidth", &NodeSpec::disk_write_bandwidth}}) {
-    const std::optional<Node> rate = entry.find(key);
-    if (rate) spec.*figure = Figure{rate->as_number(kLeast, kMost), {}};
+  for (const DiskRate& rate : kDiskRates) {
+    const std::optional<Node> stated = entry.find(rate.key);
+    if (stated) spec.*rate.figure = Figure{stated->as_number(kLeastDiskRate, kLargestDiskRate), {}};
   }
 }
 

@@ -1,9 +1,8 @@
 #include "base/file_reference.hpp"
+#include "cluster/disk_rates.hpp"
 #include "cluster/profiles.hpp"
 
 #include <fmt/format.h>
-
-#include <utility>
 
 namespace mirfak {
 
@@ -13,8 +12,6 @@ constexpr std::int64_t kMaxGpusOfNode = 4096;
 // Limits beyond which something other than the speed of a processor is wrong.
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
-constexpr double kMinDisk = 1e6;  // bytes/s of the disks of a node
-constexpr double kMaxDisk = 1e13;
 constexpr double kMaxSupplyTimeConstant = 60;  // s; batteries that last longer are no part of a node
 
 // Reads what the host draws, and its parts.
@@ -72,9 +69,8 @@ NodeProfile read_node_profile(ProfileFile& file) {
   if (root.has("host_memory_bandwidth")) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
   }
-  for (const auto& [key, figure] : {std::pair{"disk_read_bandwidth", &NodeSpec::disk_read_bandwidth},
-                                    std::pair{"disk_write_bandwidth", &NodeSpec::disk_write_bandwidth}}) {
-    if (root.has(key)) node.*figure = file.figure(key, kMinDisk, kMaxDisk);
+  for (const DiskRate& rate : kDiskRates) {
+    if (root.has(rate.key)) node.*rate.figure = file.figure(rate.key, kLeastDiskRate, kLargestDiskRate);
   }
   read_host_power(file, node);
   if (root.has("supply_time_constant_s")) {

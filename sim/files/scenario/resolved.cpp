@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "base/yaml.hpp"
+#include "cluster/disk_rates.hpp"
 #include "model/model_loader.hpp"
 #include "scenario/operations_section.hpp"
 #include "scenario/search_dimensions.hpp"
@@ -59,9 +60,9 @@ Value node_value(const NodeGroup& group, bool one_price) {
   if (spec.clock_hz > 0) add("clock_mhz", scalar_value(megahertz_of(spec.clock_hz)));
   // If a cap of the cluster lowers the limit, this is the lowered limit.
   if (group.hardware.gpu.power_limit_w > 0) add("gpu_power_limit_w", scalar_value(group.hardware.gpu.power_limit_w));
-  for (const auto& [key, rate] : {std::pair{"disk_read_bandwidth", &spec.disk_read_bandwidth},
-                                  std::pair{"disk_write_bandwidth", &spec.disk_write_bandwidth}}) {
-    if (*rate && (*rate)->source.empty()) add(key, scalar_value((*rate)->value));  // as the entry states it
+  for (const DiskRate& rate : kDiskRates) {
+    const std::optional<Figure>& figure = spec.*rate.figure;
+    if (figure && figure->source.empty()) add(rate.key, scalar_value(figure->value));  // as the entry states it
   }
   if (!one_price) add("price", price_value(group));
   return out;
