@@ -35,13 +35,11 @@ Copies copies_of(const Simulation& simulation, const StagePlan& plan, const Chun
 
 void add_host_copies(Explanation& why, const ReplicaCollective& collective, const NodeHardware& node) {
   if (collective.host_bytes <= 0) return;
-  const double copied =
-      host_copy_seconds(collective.host_bytes, node) + disk_read_seconds(collective.disk_bytes, node.spec);
   why.numbers += fmt::format(", after {} from the host", format_bytes(collective.host_bytes));
   if (collective.disk_bytes > 0) {
     why.numbers += fmt::format(", {} of it from its disks", format_bytes(collective.disk_bytes));
   }
-  why.evaluation += fmt::format(" + {:.6g}", copied);
+  why.evaluation += fmt::format(" + {:.6g}", seconds_from_host(collective, node));
 }
 
 std::string activation_copies_text(const Simulation& simulation) {

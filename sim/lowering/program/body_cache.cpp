@@ -41,12 +41,9 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
       heads(costs.heads_group),
       expert(costs.expert_group) {}
 
-SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
-                                 double clock_limit) {
+SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs) {
   const Schedule& schedule = schedule_of(job.strategy.schedule);
-  PricePlace place(costs, clock_limit);
-  place.clock_limit = 1;  // devices settle at one clock, whatever limit is set below or above it
-  ClockKey key(std::move(place), std::move(layers), schedule.splits, schedule.pairs);
+  ClockKey key(PricePlace(costs, 1), std::move(layers), schedule.splits, schedule.pairs);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
@@ -57,7 +54,7 @@ SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mi
 }
 
 PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit) {
-  const double clock = clock_at(job, blocks, layer_mix(blocks, plan.chunks), plan.costs, clock_limit).share;
+  const double clock = clock_at(job, blocks, layer_mix(blocks, plan.chunks), plan.costs).share;
   return price_at(job, blocks, plan.costs, clock, clock_limit);
 }
 
@@ -74,7 +71,7 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   made->reserve(blocks.all.size());
   for (BlockId id = 0; id <= blocks.head_id(); ++id) {
     const bool end = id == ShardedBlocks::kEmbedding || id == blocks.head_id();
-    const double alone = end ? clock_at(job, blocks, {{id, 1}}, costs, clock_limit).without_waiting : 1;
+    const double alone = end ? clock_at(job, blocks, {{id, 1}}, costs).without_waiting : 1;
     clocked.kernels.set_clock_share(std::min(settled_clock, alone), clock_limit);
     BlockBodies& bodies = made->emplace_back(price_block(job, blocks.of(id), clocked, blocks.halves));
     if (keep_ == Keep::folds && !blocks.pairs && all_one_task(bodies)) {

@@ -86,10 +86,10 @@ class BodyCache {
   PricedBodies price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs, double settled_clock,
                         double clock_limit);
 
-  // Returns the clock of devices that run these layers (LayerMix in settled_clock.hpp).
+  // Returns the clock of devices that run these layers (LayerMix in settled_clock.hpp). It is the same under any limit
+  // of the clock.
   using Mix = std::vector<std::pair<BlockId, int>>;
-  SettledClock clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
-                        double clock_limit);
+  SettledClock clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs);
 
  private:
   Keep keep_;

@@ -180,6 +180,10 @@ int registered_channels(const ReplicaCollective& collective, const StageCosts& c
   return model.registered_channels(collective.kind, group_of(costs, collective.among));
 }
 
+double seconds_from_host(const ReplicaCollective& collective, const NodeHardware& node) {
+  return host_copy_seconds(collective.host_bytes, node) + disk_read_seconds(collective.disk_bytes, node.spec);
+}
+
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
   const CollectiveModel& model = slowest_model(collective, costs);
   const CommunicationGroup& group = group_of(costs, collective.among);
@@ -197,10 +201,7 @@ CommunicationCost price(const ReplicaCollective& collective, const StageCosts& c
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);
     cost.seconds = std::max(cost.seconds, slowest);
   }
-  const NodeHardware& node = costs.hardware->hardware;
-  const double copied =
-      host_copy_seconds(collective.host_bytes, node) + disk_read_seconds(collective.disk_bytes, node.spec);
-  if (copied > 0) {
+  if (const double copied = seconds_from_host(collective, costs.hardware->hardware); copied > 0) {
     cost.network_bytes_per_s *= cost.seconds / (cost.seconds + copied);
     cost.transfer_s += copied;
     cost.seconds += copied;

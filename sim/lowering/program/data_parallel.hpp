@@ -89,6 +89,8 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
 // Returns the most multiprocessors that a collective holds because its buffers are registered; 0: they are not, or no
 // figure is known for such links (cost/nccl_choice.hpp).
 int registered_channels(const ReplicaCollective& collective, const StageCosts& costs);
+// Seconds in front of a collective in which a rank copies what it gathers from its host, and its host from disks.
+double seconds_from_host(const ReplicaCollective& collective, const NodeHardware& node);
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs);
 
 }  // namespace mirfak
