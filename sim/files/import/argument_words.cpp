@@ -159,4 +159,14 @@ Value override_value(std::string_view text, const Location& where) {
   }
 }
 
+Setting setting_of_change(const ArgumentWord& word) {
+  const std::size_t first = word.text.find_first_not_of('+');
+  const std::size_t equals = word.text.find('=');
+  if (equals == std::string::npos || word.text.starts_with('-')) {
+    fail_input(word.where, fmt::format("expected KEY=VALUE, found '{}'", excerpt(word.text)));
+  }
+  return {word.text.substr(first, equals - first), override_value(word.text.substr(equals + 1), word.where), word.where,
+          word.text, word.missing};
+}
+
 }  // namespace mirfak

@@ -45,4 +45,8 @@ std::vector<ArgumentWord> words_of_text(std::string_view text, const std::string
 // for brackets that do not close.
 Value override_value(std::string_view text, const Location& where);
 
+// Returns the setting of KEY=VALUE, or +KEY=VALUE, which Hydra takes for keys that a file does not have. Error(input)
+// for another word.
+Setting setting_of_change(const ArgumentWord& word);
+
 }  // namespace mirfak

@@ -52,7 +52,7 @@ class TrainerReader {
   }
 
   HubSharding read() {
-    read_model();
+    read_hub_model(options_, "model_name_or_path", context_);
     read_lengths();
     read_precision();
     options_.read("optim");
@@ -143,21 +143,6 @@ class TrainerReader {
     if (!projects) options_.leave(on, "no gradients are projected");
   }
 
-  void read_model() {
-    const Option id = options_.option("model_name_or_path");
-    if (options_.draft().find("config.json") != nullptr) return options_.use(id, "its config.json is here");
-    if (id.setting == nullptr) return lack_model({}, "nothing says what the model is");
-    const std::string name = options_.word(id);
-    const auto known = hugging_face_model(name, context_.sources);
-    if (known) return options_.put(id, "model", known->model, known->note);
-    options_.doubt(id, "no shape is known of it");
-    lack_model(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
-  }
-
-  void lack_model(const Location& where, const std::string& reason) {
-    options_.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
-  }
-
   void read_lengths() {
     const Option length = options_.option("max_length");
     if (!length.is_none()) {
@@ -220,25 +205,7 @@ class TrainerReader {
       return options_.leave_part("targets", "no adapters");
     }
     options_.read_part("adapters");
-    read_targets(options_.option("lora_target_modules"));
-  }
-
-  void read_targets(const Option& option) {
-    if (option.is_none()) return;
-    if (option.value.kind == Value::Kind::scalar && option.value.scalar == "all-linear") {
-      return options_.use(option, "all linear layers");
-    }
-    std::set<std::string> layers;
-    std::vector<Value> words = option.value.items;
-    if (option.value.kind == Value::Kind::scalar) words = {option.value};
-    for (const Value& word : words) {
-      const Value* layer = facts_.section("adapter_targets").find(word.scalar);
-      if (layer == nullptr)
-        return options_.doubt(option, fmt::format("mirfak knows no linear layer {}", excerpt(word.scalar)));
-      layers.insert(layer->scalar);
-    }
-    options_.put(option, "training.lora.targets",
-                 list_value(std::vector<std::string>(layers.begin(), layers.end()), option.value.where));
+    read_hub_targets(options_, options_.option("lora_target_modules"), facts_);
   }
 
   // Reads "full_shard auto_wrap", or a list of such words; DeepSpeed by a file; else Accelerate's setting.
@@ -386,6 +353,42 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
 
 }  // namespace
 
+void read_hub_model(OptionReader& options, std::string_view option, const ImportContext& context) {
+  const Option id = options.option(option);
+  const auto lack = [&](const Location& where, const std::string& reason) {
+    options.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
+  };
+  if (const Setting* config = options.draft().find("config.json")) {
+    options.draft().take(*config, "model", config->value);
+    return options.use(id, "its config.json is here");
+  }
+  if (id.setting == nullptr) return lack({}, "nothing says what the model is");
+  const std::string name = options.word(id);
+  const auto known = hugging_face_model(name, context.sources);
+  if (known) return options.put(id, "model", known->model, known->note);
+  options.doubt(id, "no shape is known of it");
+  lack(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
+}
+
+void read_hub_targets(OptionReader& options, const Option& option, const ProgramFacts& facts) {
+  if (option.is_none()) return;
+  if (option.value.kind == Value::Kind::scalar && option.value.scalar == "all-linear") {
+    return options.use(option, "all linear layers");
+  }
+  std::set<std::string> layers;
+  std::vector<Value> words = option.value.items;
+  if (option.value.kind == Value::Kind::scalar) words = {option.value};
+  for (const Value& word : words) {
+    const Value* layer = facts.section("adapter_targets").find(word.scalar);
+    if (layer == nullptr) {
+      return options.doubt(option, fmt::format("mirfak knows no linear layer {}", excerpt(word.scalar)));
+    }
+    layers.insert(layer->scalar);
+  }
+  options.put(option, "training.lora.targets",
+              list_value(std::vector<std::string>(layers.begin(), layers.end()), option.value.where));
+}
+
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
                            const ImportContext& context, const ProgramFacts* tool, std::string_view program) {
   static const Value trainer;
@@ -420,7 +423,6 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
     if (setting.name.starts_with("deepspeed.")) setting.name.replace(0, 10, kDeepSpeedPrefix);
   }
   ImportDraft draft(std::move(settings));
-  if (const Setting* model = draft.find("config.json")) draft.take(*model, "model", model->value);
   AccelerateSays says;
   if (accelerate != nullptr || by_options) says = read_accelerate(draft, facts, context);
   if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "import/import_formats.hpp"
+#include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 
 #include <span>
@@ -16,6 +17,12 @@ namespace mirfak {
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
                            const ImportContext& context, const ProgramFacts* tool = nullptr,
                            std::string_view program = {});
+
+// Takes the model that an option names by its name on the hub; the draft's config.json takes precedence. A model that
+// models/ lacks is asked for.
+void read_hub_model(OptionReader& options, std::string_view option, const ImportContext& context);
+// Takes the layers that PEFT puts adapters beside: all-linear, or names that the facts know (`adapter_targets`).
+void read_hub_targets(OptionReader& options, const Option& option, const ProgramFacts& facts);
 
 bool is_trainer_file(const ImportFile& file);
 

@@ -10,8 +10,10 @@
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/slime.hpp"
 #include "import/torchtune.hpp"
 #include "import/tuning_tools.hpp"
+#include "import/verl.hpp"
 
 #include "base/text.hpp"
 
@@ -144,6 +146,8 @@ ImportDraft import_settings_of(const LaunchCommand& launch, std::vector<Setting>
   if (reader == "torchtune") return import_torchtune_command(launch, std::move(others), files, context);
   if (reader == "nanotron") return import_nanotron_command(launch, std::move(others), files, context);
   if (reader == "litgpt") return import_litgpt_command(launch, std::move(others), files, context);
+  if (reader == "slime") return import_slime_command(launch, std::move(others), context);
+  if (reader == "verl") return import_verl_command(launch, std::move(others), files, context);
   if (reader == "maxtext") return import_maxtext_command(launch, std::move(others), files, context);
   return import_tuning_command(launch, std::move(others), files, context);
 }
@@ -170,6 +174,7 @@ constexpr std::array kPrograms = {
     ProgramReader{"ms-swift", read_of_settings},  ProgramReader{"megatron-swift", read_of_settings},
     ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
     ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
+    ProgramReader{"verl", read_of_settings},      ProgramReader{"slime", read_of_settings},
     ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.

@@ -342,15 +342,6 @@ class MaxTextReader {
   bool half_ = false;
 };
 
-Setting setting_of_change(const ArgumentWord& word) {
-  const std::size_t equals = word.text.find('=');
-  if (equals == std::string::npos || word.text.starts_with('-')) {
-    fail_input(word.where, fmt::format("expected KEY=VALUE, found '{}'", excerpt(word.text)));
-  }
-  return {word.text.substr(0, equals), override_value(word.text.substr(equals + 1), word.where), word.where, word.text,
-          word.missing};
-}
-
 bool is_configuration(const std::string& text) { return text.ends_with(".yml") || text.ends_with(".yaml"); }
 
 }  // namespace

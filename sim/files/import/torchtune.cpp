@@ -322,14 +322,9 @@ void remove_key(std::vector<Setting>& settings, const ArgumentWord& word) {
 
 // Adds what key=value says; a key that a component has stands for the component.
 void add_change(std::vector<Setting>& settings, const ArgumentWord& word) {
-  const std::size_t equals = word.text.find('=');
-  if (equals == std::string::npos || word.text.starts_with('-')) {
-    fail_input(word.where, fmt::format("expected KEY=VALUE or ~KEY, found '{}'", excerpt(word.text)));
-  }
-  std::string name = word.text.substr(0, equals);
-  if (last_of(settings, name + std::string(kComponent)) != nullptr) name += kComponent;
-  settings.push_back(
-      {std::move(name), override_value(word.text.substr(equals + 1), word.where), word.where, word.text, word.missing});
+  Setting setting = setting_of_change(word);
+  if (last_of(settings, setting.name + std::string(kComponent)) != nullptr) setting.name += kComponent;
+  settings.push_back(std::move(setting));
 }
 
 // The words of a command: options of torchrun, the recipe, --config FILE, and changes of the file.
