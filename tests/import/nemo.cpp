@@ -155,4 +155,42 @@ TEST_CASE("NeMo's models of other kinds are read as what they are, or held back"
   }
 }
 
+// Changes count before references are filled in: tokens of positions follow the changed length.
+TEST_CASE("NeMo's command changes the configuration that it names, by KEY=VALUE, and takes keys away") {
+  const ImportFile config = {
+      "mine.yaml",
+      "trainer: {num_nodes: 1, devices: 8, precision: bf16}\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 8\n"
+      "  encoder_seq_length: 2048\n  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 24\n"
+      "  hidden_size: 2048\n  num_attention_heads: 16\n  vocab_size: 51200\n  fp8: true\n"};
+  const auto run = [&](const std::string& words, bool given = true) {
+    std::vector<ImportFile> files = {{"run.sh", "python megatron_gpt_pretraining.py " + words + "\n"}};
+    if (given) files.push_back(config);
+    return imported(files, "hgx-h100:2");
+  };
+  const std::string named = "--config-path=/conf --config-name=mine ";
+  const ImportedJob job =
+      run(named + "trainer.num_nodes=2 model.encoder_seq_length=4096 +model.tensor_model_parallel_size=4 ~model.fp8");
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.sequence_length") == "4096");
+  CHECK(said(job.draft, "model.max_sequence") == "4096");
+  CHECK(said(job.draft, "strategy.tensor") == "4");
+  CHECK(said(job.draft, "training.precision") == "bf16");
+  CHECK(job.draft.machine.gpus() == 16);
+  CHECK(job.draft.origins().at("strategy.tensor").starts_with("run.sh:1:"));
+  CHECK(said(run("").draft, "training.sequence_length") == "2048");  // the only configuration that is given
+  const auto refused = [&](const std::string& words, bool given, const char* why) {
+    CAPTURE(words);
+    try {
+      run(words, given);
+      FAIL_CHECK("read");
+    } catch (const Error& error) {
+      CHECK(error.message().find(why) != std::string::npos);
+      CHECK(error.where().known());
+    }
+  };
+  refused(named, false, "not among the files");
+  refused(named + "~model.fp9", true, "no such key");
+  refused("--config-name=other trainer.devices=4", true, "not among the files");
+}
+
 }  // namespace nemo_test

@@ -1,7 +1,7 @@
-#include "import/import_formats.hpp"
+#include "import/nemo.hpp"
 
 #include "base/yaml.hpp"
-#include "import/interpolation.hpp"
+#include "import/hydra_command.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/number_words.hpp"
@@ -115,13 +115,8 @@ bool is_nemo_yaml(const ImportFile& file) {
   return trainer != nullptr && trainer->find("devices") != nullptr && mapping_under(*root, "model") != nullptr;
 }
 
-ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContext& context) {
-  const ImportFile& file = files.front();
+ImportDraft import_nemo(std::vector<Setting> settings, const Location& where, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "nemo");
-  Value root = parse_yaml(file.text, file.name);
-  fill_interpolations(root, context.environment);
-  std::vector<Setting> settings = settings_of(root);
-  for (Setting& setting : settings) setting.missing = missing_names(setting.value);
   const bool halves = has_prefix(settings, kDecoder);
   const bool encoder = has_prefix(settings, "model.bert_binary_head");
   std::vector<std::string> differing;
@@ -147,11 +142,34 @@ ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContex
   facts.judge_rest(draft);
   read_machine(draft);
   const char* program = halves ? "pretrain_t5.py" : encoder ? "pretrain_bert.py" : "pretrain_gpt.py";
-  read_megatron_settings(draft, {program, {file.name, 1, 1}}, context);
+  read_megatron_settings(draft, {program, where}, context);
   return draft;
 }
 
+ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContext& context) {
+  const ImportFile& file = files.front();
+  return import_nemo(changed_settings({}, &file, context), {file.name, 1, 1}, context);
+}
+
 }  // namespace
+
+ImportDraft import_nemo_command(const LaunchCommand& command, std::vector<Setting> others,
+                                std::span<const ImportFile> files, const ImportContext& context) {
+  const HydraCommand words = hydra_command(command.arguments);
+  const ImportFile* file = words.file(files);
+  if (file == nullptr) {
+    const auto is_one = std::find_if(files.begin(), files.end(), is_nemo_yaml);
+    if (is_one != files.end() && last_of(words.options, "config_name") == nullptr) file = &*is_one;
+  }
+  if (file == nullptr) {
+    fail_input(command.program_where,
+               fmt::format("{}: the configuration that it changes is not among the files", excerpt(command.program)),
+               "give the file that --config-name names, or conf/megatron_gpt_config.yaml of NeMo, too");
+  }
+  std::vector<Setting> settings = changed_settings(words, file, context);
+  for (Setting& setting : others) settings.push_back(std::move(setting));
+  return import_nemo(std::move(settings), command.program_where, context);
+}
 
 // YAML of NeMo 1.x, as NeMo-Framework-Launcher has it: trainer, exp_manager and model, with OmegaConf's references.
 const ImportFormat kNemoYaml = {"nemo-yaml", "YAML of NeMo 1.x and its launcher: trainer, model, exp_manager",

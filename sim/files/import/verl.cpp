@@ -5,10 +5,9 @@
 #include "import/verl.hpp"
 
 #include "base/text.hpp"
-#include "import/argument_words.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/hugging_face.hpp"
-#include "import/interpolation.hpp"
+#include "import/hydra_command.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
@@ -16,11 +15,9 @@
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/whole_sequences.hpp"
-#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -326,35 +323,6 @@ void refuse_other_engines(const std::vector<Setting>& settings) {
   }
 }
 
-// Reads KEY=VALUE, +KEY=VALUE and --config-name; the file of that name, if it is given, comes first.
-std::vector<Setting> settings_of_command(const LaunchCommand& command, std::span<const ImportFile> files,
-                                         const ImportContext& context) {
-  std::vector<Setting> out;
-  std::vector<Setting> changes;
-  std::vector<ArgumentWord> options;
-  for (const ArgumentWord& word : command.arguments) {
-    if (word.text.starts_with('-') || (word.text.find('=') == std::string::npos && !options.empty())) {
-      options.push_back(word);
-    } else if (!word.text.empty() && !word.text.starts_with('~')) {
-      changes.push_back(setting_of_change(word));
-    }
-  }
-  for (Setting& setting : settings_of_python(options)) {
-    if (setting.name == "config_name" && setting.value.kind == Value::Kind::scalar) {
-      std::string name = setting.value.scalar;
-      if (!name.ends_with(".yaml")) name += ".yaml";
-      if (const ImportFile* file = file_named(files, name)) {
-        Value root = parse_foreign_yaml(file->text, file->name);
-        fill_interpolations(root, context.environment);
-        for (Setting& one : settings_of(root)) out.push_back(std::move(one));
-      }
-    }
-    out.push_back(std::move(setting));
-  }
-  for (Setting& setting : changes) out.push_back(std::move(setting));
-  return out;
-}
-
 // Takes the machine that trainer.nnodes and trainer.n_gpus_per_node say, as Ray starts a process on each GPU.
 void take_machine(ImportedMachine& machine, const std::vector<Setting>& settings, const OptionList& list) {
   ImportDraft draft(settings);
@@ -372,7 +340,9 @@ void take_machine(ImportedMachine& machine, const std::vector<Setting>& settings
 ImportDraft import_verl_command(const LaunchCommand& command, std::vector<Setting> others,
                                 std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, kVerlFacts);
-  std::vector<Setting> settings = settings_of_command(command, files, context);
+  const HydraCommand words = hydra_command(command.arguments);
+  std::vector<Setting> settings = words.options;
+  for (Setting& setting : changed_settings(words, words.file(files), context)) settings.push_back(std::move(setting));
   facts.rename(settings);
   const Value* tuning = facts.section("tuning").find(command.program);
   VerlProgram program{command.program_where};
