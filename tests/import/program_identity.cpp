@@ -116,7 +116,7 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"python3 -m verl.experimental.agent_loop x=y", "verl's reinforcement learning"},
         Launch{"tune run --nproc_per_node 8 lora_finetune_distributed --config llama3/8B_lora", "torchtune"},
         Launch{"litgpt generate pythia-160m", "litgpt's generation"},
-        Launch{"composer train.py mpt-7b.yaml", "llm-foundry"},
+        Launch{"llmfoundry data_prep convert_dataset_hf --dataset c4", "llm-foundry's preparation"},
         Launch{"accelerate launch train_dreambooth_lora_sdxl.py --instance_data_dir d", "diffusers"},
         Launch{"deepspeed main.py --actor_model_name_or_path x --per_device_train_batch_size 4", "DeepSpeed-Chat"}}) {
     CAPTURE(launch.command);
@@ -132,7 +132,6 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
   };
   for (const File& file :
        {File{"data:\n  train_files: x\nactor_rollout_ref:\n  model: {path: x}\n", "verl", 3},
-        File{"model: {name: mpt_causal_lm}\nmax_seq_len: 2048\nglobal_train_batch_size: 256\n", "llm-foundry", 3},
         File{"model: {d_model: 8}\ndata_loader: {}\ntrain_module: {}\ntrainer: {}\n", "OLMo-core", 4},
         File{"model: x\nper_device_train_batch_size: 1\ntensor_parallel_degree: 8\n", "PaddleNLP", 3},
         File{"policy: {model_name: x}\ngrpo: {num_prompts_per_step: 8}\n", "NeMo-RL", 2},

@@ -18,7 +18,7 @@ std::span<const ImportFormat> import_formats() {
       kTorchtitanToml, kDeepSpeedJson, kAccelerateYaml,    kTrainerSettings,   kMegatronBridgeYaml,
       kNemoYaml,       kPrimusYaml,    kConfigCommand,     kLlamaFactory,      kAxolotl,
       kSwift,          kMegatronSwift, kTorchtune,         kMaxText,           kNanotron,
-      kLitGpt,         kGptNeox,       kModelAlone,        kTrainingLog};
+      kLitGpt,         kLlmFoundry,    kGptNeox,           kModelAlone,        kTrainingLog};
   return formats;
 }
 

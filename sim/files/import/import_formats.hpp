@@ -67,6 +67,7 @@ extern const ImportFormat kTorchtune;
 extern const ImportFormat kMaxText;
 extern const ImportFormat kNanotron;
 extern const ImportFormat kLitGpt;
+extern const ImportFormat kLlmFoundry;
 extern const ImportFormat kModelAlone;   // recognised by is_model_file(): program_facts.hpp
 extern const ImportFormat kTrainingLog;  // recognised by the lines that logs.yaml describes: log_import.hpp
 

@@ -1,6 +1,7 @@
 #include "import/launch_programs.hpp"
 
 #include "import/litgpt.hpp"
+#include "import/llm_foundry.hpp"
 #include "import/maxtext.hpp"
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
@@ -148,6 +149,7 @@ ImportDraft import_settings_of(const LaunchCommand& launch, std::vector<Setting>
   if (reader == "nanotron") return import_nanotron_command(launch, std::move(others), files, context);
   if (reader == "litgpt") return import_litgpt_command(launch, std::move(others), files, context);
   if (reader == "nemo") return import_nemo_command(launch, std::move(others), files, context);
+  if (reader == "llm-foundry") return import_foundry_command(launch, std::move(others), files, context);
   if (reader == "slime") return import_slime_command(launch, std::move(others), context);
   if (reader == "verl") return import_verl_command(launch, std::move(others), files, context);
   if (reader == "maxtext") return import_maxtext_command(launch, std::move(others), files, context);
@@ -177,7 +179,8 @@ constexpr std::array kPrograms = {
     ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
     ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
     ProgramReader{"verl", read_of_settings},      ProgramReader{"slime", read_of_settings},
-    ProgramReader{"nemo", read_of_settings},      ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"nemo", read_of_settings},      ProgramReader{"llm-foundry", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {

@@ -179,7 +179,7 @@ static bool is_megatron_bridge_yaml(const ImportFile& file) {
                                                      "checkpoint", "scheduler", "logger"};
   const auto sections = std::count_if(names.begin(), names.end(),
                                       [&](std::string_view name) { return mapping_under(*root, name) != nullptr; });
-  return sections >= 3 && !has_key_of(*root, {"trainer", "cluster"});
+  return sections >= 3 && !has_key_of(*root, {"trainer", "cluster", "train_loader"});
 }
 
 // Reads a ConfigContainer in YAML: a resolved one, overrides of a recipe, or the matrix of performance settings
