@@ -363,7 +363,8 @@ TEST_CASE("torchtitan refuses what it cannot express") {
                   key);
   };
   refused("zero: 3", "model", "", "gpt3-1.3b");
-  refused("zero: 1", "strategy.zero");
+  check_refused(LaunchTarget::torchtitan_toml, job("llama3-8b", 1, "zero: 1", ", framework: megatron-core"),
+                "strategy.zero");
   refused("tensor: 2", "strategy.zero");
   refused("data: 8", "strategy.overlap_grad_reduce");
   refused("tensor: 2, zero: 3", "strategy.sequence_parallel");

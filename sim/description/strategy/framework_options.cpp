@@ -275,8 +275,9 @@ std::vector<FrameworkOption> sharding_of_state() {
             "else the shards are low-precision copies in addition to a master copy that the optimizer holds",
             at<group, &Habits::master_is_parameter>),
       truth("stage2_gathers_parameters",
-            "stage 2 gathers before forward and keeps until backward is over (FSDP's SHARD_GRAD_OP); else parameters "
-            "are replicated and gathered once a step",
+            "stage 2 gathers before forward and keeps until backward is over (FSDP's SHARD_GRAD_OP), and there is no "
+            "stage "
+            "1; else parameters are replicated and gathered once a step",
             at<group, &Habits::stage2_gathers_parameters>),
       truth("registered_buffers",
             "buffers that are gathered and reduced may be registered with the library of collectives "

@@ -21,6 +21,13 @@ Broken framework_shards(const RuleInput& in) {
   const ShardingHabits& habits = in.framework.sharding;
   const bool stages = in.strategy.pipeline > 1;
   const int highest = stages ? std::min(habits.max_zero, habits.max_zero_with_pipeline) : habits.max_zero;
+  if (in.strategy.zero == 1 && habits.stage2_gathers_parameters) {
+    return Violation{
+        "strategy.zero",
+        fmt::format("{} shards parameters and gradients with the optimizer's state (FSDP): it has no ZeRO 1",
+                    in.framework.name),
+        highest >= 2 ? "choose 0, 2 or 3" : "choose 0"};
+  }
   if (in.strategy.zero <= highest) return std::nullopt;
   return Violation{"strategy.zero",
                    fmt::format("{} has ZeRO up to stage {}{}, not {}", in.framework.name, highest,

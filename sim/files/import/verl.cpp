@@ -222,7 +222,7 @@ class VerlOnFsdp {
     const Option liger = options_.option("model.use_liger");
     const Option type = options_.option("engine.model_dtype");
     const std::string word = options_.word(type, options_.entry(type.name).takes);
-    Value framework = with_habits(facts_.section("framework"), facts_.section("loss"));
+    Value framework = with_habits(facts_.section("framework"), facts_.section("habits"));
     if (options_.flag(liger)) framework = with_habits(std::move(framework), facts_.section("liger"));
     options_.use(liger, "training.framework");
     if (word.starts_with("bf")) {

@@ -38,7 +38,9 @@ std::vector<int> powers_of_two(int max) {
 
 std::vector<int> zero_stages(const Framework& framework) {
   std::vector<int> out;
-  for (int stage = 0; stage <= framework.sharding.max_zero; ++stage) out.push_back(stage);
+  for (int stage = 0; stage <= framework.sharding.max_zero; ++stage) {
+    if (stage != 1 || !framework.sharding.stage2_gathers_parameters) out.push_back(stage);
+  }
   return out;
 }
 
