@@ -206,7 +206,8 @@ void check_samples(int samples) {
 void check_sampled(const Cluster& cluster, bool draws) {
   if (!draws) {
     fail_infeasible({}, "cluster.perturbations draws nothing: all samples would be alike",
-                    "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}");
+                    "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}, or "
+                    "training.images several numbers");
   }
   if (cluster.facility().staggered_replicas) {
     fail_infeasible({}, "cluster.staggered_replicas: samples draw what slows each rank, and replicas begin together",

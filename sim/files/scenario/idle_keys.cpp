@@ -202,7 +202,8 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
   }
   if (scenario.job.training.images.drawn()) {
     notes.push_back(
-        fmt::format("training.images: a single iteration has the mean, {:.4g} images a sequence; --samples of mirfak "
+        fmt::format("training.images: a single iteration and its memory have the mean, {:.4g} images a sequence; "
+                    "--samples of mirfak "
                     "simulate draws the number of every sequence",
                     scenario.job.training.images.mean));
   }
