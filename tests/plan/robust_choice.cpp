@@ -3,12 +3,15 @@
 #include "plan/robust_choice.hpp"
 
 #include "base/random.hpp"
+#include "model/model_loader.hpp"
 #include "small_spaces.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 using namespace mirfak;
@@ -54,6 +57,18 @@ TEST_CASE("without perturbations, 90 % of iterations end before the upper end of
   CHECK(time.median_s == doctest::Approx(predicted).epsilon(0.01));
   CHECK(time.range_s == doctest::Approx(0.4 * predicted));
   CHECK(time.perturbed_s == 0);
+}
+
+TEST_CASE("drawn numbers of images make a time uncertain without perturbations") {
+  SimulatedStrategy strategy = found_in(small_spaces().front()).front();
+  Job& job = strategy.found.job;
+  job.model = load_model("qwen3-vl-4b", std::filesystem::path(source_root()) / "models", {});
+  job.training.sequence_length = 4096;
+  job.training.images = {2, {{0, 1}, {4, 1}}};
+  strategy.iteration = simulate(job).result;
+  CHECK(uncertain_time(strategy, {}).excess_s[static_cast<std::size_t>(Cause::images)] > 0);
+  job.training.images.counts.clear();
+  CHECK(uncertain_time(strategy, {}).perturbed_s == 0);
 }
 
 TEST_CASE("slow ranks raise the p90, the more of them the more, and are told as the cause") {

@@ -104,8 +104,12 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 8, framework: huggingface}\n"
      "strategy: {data: 8}\n"},
-    {"a loss that may run in chunks",
-     "model: gpt3-1.3b\n"
+    {"a loss that may run in chunks, after a tower for images",
+     "model:\n"
+     "  max_sequence: 2048\n"
+     "  sizes: {hidden: 1024, heads: 16, kv_heads: 16, ffn: 4096, vocab: 32000, tower_hidden: 512, tower_heads: 8,\n"
+     "          tower_ffn: 2048, places: 256, patches: 256, patch_inputs: 588, merge: 4, projector_ffn: 2048}\n"
+     "  blocks: [vision, {use: vision.layer, count: 2}, vision.join, {use: llama, count: 8}, head]\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 8, framework: torchtitan}\n"
      "strategy: {data: 8, zero: 3}\n"},

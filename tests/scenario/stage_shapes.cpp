@@ -60,6 +60,32 @@ TEST_CASE("the scenario of stages, written out, reads back as the same job") {
   }
 }
 
+namespace {
+
+// 24 layers of the tower, one that joins its vectors and words, 36 of the decoder.
+Strategy strategy_of_tower(const std::string& stages) {
+  return read(
+             "model: qwen3-vl-4b\n"
+             "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
+             "training: {global_batch: 64, sequence_length: 4096}\n"
+             "strategy: {stages: [" +
+             stages + "]}\n")
+      .job.strategy;
+}
+
+}  // namespace
+
+TEST_CASE("a stage that is the tower has its layers, and the others divide the decoder's") {
+  const Strategy two = strategy_of_tower("{tower: true, gpus: 8, tensor: 1}, {gpus: 8, tensor: 4}");
+  CHECK(two.layer_split == std::vector<int>{24, 37});
+  CHECK(two.stages == std::vector<StageShape>{{1, 8, 1}, {4, 2, 1}});
+  const std::string rest = "{gpus: 4, tensor: 4}, {gpus: 4, tensor: 4}";
+  CHECK(strategy_of_tower("{tower: true, gpus: 8, tensor: 1}, " + rest).layer_split == std::vector<int>{24, 19, 18});
+  CHECK(strategy_of_tower("{tower: true, gpus: 8, tensor: 1}, {layers: 17, gpus: 4, tensor: 4}, {layers: 20, gpus: 4, "
+                          "tensor: 4}")
+            .layer_split == std::vector<int>{24, 17, 20});
+}
+
 TEST_CASE("a stage lies on nodes of one type") {
   const std::string text =
       scenario_of("stages: [{layers: 10, gpus: 12, tensor: 4}, {layers: 22, gpus: 12, tensor: 4}]");

@@ -82,8 +82,10 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"precision", "fp16"},
       {"framework", "torchtitan"},
       {"document_lengths", "{512: 3, 2048: 1}"},
+      {"images", "{0: 5, 1: 3, 4: 1}"},
       {"cuda_graphs", "[attention, full]"},
       {"lora", "{rank: 16, targets: [qkv, fc2], dropout: 0.1}"},
+      {"frozen", "[tower, decoder]"},
       {"loss_chunks", "8"},
       {"local_steps", "{learners: 4, every: 24, fragments: 6, delay: 2, exchange: bf16, latency_s: 0, state: device}"},
       {"low_rank_gradients", "{rank: 64, every: 100}"},
@@ -97,6 +99,8 @@ TEST_CASE("every key of `training` is read, written and reads back") {
   // Settings that a value takes effect with.
   const std::map<std::string, std::vector<std::string>, std::less<>> needs = {
       {"fp8_attention", {"training.precision=fp8", "cluster.nodes[0].type=hgx-b200"}},
+      {"images", {"model=qwen3-vl-4b"}},
+      {"frozen", {"model=qwen3-vl-4b"}},
       {"loss_chunks", {"training.framework=torchtitan"}},
       {"low_rank_gradients", {"training.framework=huggingface"}},
       {"pad_to_capacity", {"training.expert_capacity_factor=1.5"}}};

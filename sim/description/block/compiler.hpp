@@ -77,6 +77,7 @@ class Compiler {
     std::optional<Formula> stated;
     std::optional<Axis> axis;
     Parallelism divided_by = Parallelism::none;
+    bool of_images = false;
     Place place;
   };
   struct Defined {

@@ -81,12 +81,14 @@ Axis Compiler::axis_of(const std::string& label, Place at) {
   const std::string base = without_primes(label);
   if (base != label) {
     info.same_as = axis_of(base, at);
+    info.of_images = found.of_images;
     info.name = shared_.graph.info(*info.same_as).name + label.substr(base.size());
     for (int again = 2; shared_.graph.find_axis(info.name); ++again) {
       info.name = fmt::format("{}{}.{}", prefix_, label, again);
     }
   } else {
     info.divided_by = found.divided_by;
+    info.of_images = found.of_images;
     if (!whole_ && found.stated->kind == formula::Kind::name) {  // an axis that another block of the graph already has
       const std::optional<Axis> known = shared_.graph.find_axis(found.stated->word);
       if (known && !taken_.contains(*known) && shared_.graph.extent(*known) == info.extent) {

@@ -109,6 +109,12 @@ void Compiler::run(const Statement& statement) {
   }
 }
 
+namespace {
+
+constexpr std::string_view kOfImages = "images";  // marks axes whose elements exist once for each image of a sequence
+
+}  // namespace
+
 void Compiler::bind_axes(const Statement& statement) {
   for (const AxisLine& axis : statement.axes) {
     if (axis.label.name.ends_with('\'')) {
@@ -122,9 +128,15 @@ void Compiler::bind_axes(const Statement& statement) {
     bound.place = axis.label.place;
     bound.divided_by = division_of(axis.label.name, axis.size);
     for (const TagName& tag : axis.tags) {
-      const std::vector<std::string>& names = parallelism_names();
+      std::vector<std::string> names = parallelism_names();
       const auto found = std::find(names.begin(), names.end(), tag.name);
+      if (tag.name == kOfImages) {
+        bound.of_images = true;
+        bound.divided_by = Parallelism::none;
+        continue;
+      }
       if (found == names.end()) {
+        names.emplace_back(kOfImages);
         fail(tag.place, fmt::format("no parallelism is called '{}'", tag.name),
              did_you_mean(tag.name, names, "expected " + join_or(names)));
       }

@@ -46,6 +46,7 @@ class Differentiator {
   bool is_trained(TensorId id) const { return is_parameter(id) && !graph_.tensor(id).frozen; }
   bool is_parameter(TensorId id) const { return graph_.tensor(id).role == TensorRole::parameter; }
   bool wants_gradient(TensorId id) const {
+    if (graph_.tensor(id).frozen) return false;
     if (graph_.tensor(id).role == TensorRole::activation) return !chosen_.contains(id);
     return std::find(graph_.inputs.begin(), graph_.inputs.end(), id) != graph_.inputs.end();
   }
@@ -383,9 +384,10 @@ OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& option
 }
 
 bool has_gradients(const OperatorGraph& graph) {
-  return !graph.inputs.empty() || std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const Tensor& tensor) {
-    return tensor.role == TensorRole::parameter && !tensor.frozen;
-  });
+  const auto streams = [&](TensorId input) { return !graph.tensor(input).frozen; };
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), streams) ||
+         std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                     [](const Tensor& tensor) { return tensor.role == TensorRole::parameter && !tensor.frozen; });
 }
 
 int missing_gradients(const OperatorGraph& graph, const Operator& op, bool differentiated) {
@@ -412,8 +414,10 @@ std::vector<Operand> unlisted_parameters(const OperatorGraph& graph, const Opera
 
 ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped) {
   std::set<TensorId> needed;
+  const auto is_gradient = [](const Operator& op) { return op.phase != Phase::forward && op.phase != Phase::update; };
+  if (std::none_of(graph.operators.begin(), graph.operators.end(), is_gradient)) return {};  // nothing runs again
   for (const Operator& op : graph.operators) {
-    if (op.phase == Phase::forward || op.phase == Phase::update) continue;
+    if (!is_gradient(op)) continue;
     for (const Operand& input : op.inputs) {
       if (is_forward_activation(graph, input.tensor)) needed.insert(input.tensor);
     }

@@ -95,7 +95,7 @@ std::int64_t OperatorGraph::elements(TensorId tensor) const {
 
 double OperatorGraph::bytes(TensorId tensor) const {
   const Tensor& of = this->tensor(tensor);
-  return static_cast<double>(elements(tensor)) * of.density * of.bytes_per_element;
+  return static_cast<double>(elements(tensor)) * of.density * of.repeats * of.bytes_per_element;
 }
 
 namespace {

@@ -38,6 +38,7 @@ struct AxisInfo {
   Parallelism divided_by = Parallelism::none;
   std::optional<Axis> same_as;  // the axis that this one is another label of, with the same extent but divided by
                                 // itself: tokens of keys
+  bool of_images = false;       // its elements exist once for each image of a sequence: patches
 };
 
 using AxisLabels = InlineList<Axis, kMaxRank>;
@@ -96,7 +97,7 @@ struct Tensor {
   double bytes_per_element = 0;
   TensorRole role{};
   TensorId of = -1;     // gradients: the tensor whose gradient this is
-  bool frozen = false;  // parameters that are not trained, and inputs that are data: these have no gradient
+  bool frozen = false;  // not trained, or data, or made of such tensors alone: without a gradient
   bool tied = false;    // parameters: another block holds the same parameter
   // True for parts of a sum if the kernel that makes the parts needs their sum to go on, so that every device that
   // holds a part needs the sum (statistics of a loss whose classes are divided).
@@ -106,6 +107,9 @@ struct Tensor {
   // along which elements are missing; if there are several such axes (tokens), one of them stands for all.
   double density = 1;
   std::optional<Axis> sparse_along;
+  // Number of times that the tensor exists, one after the other along `repeated_along`: images of a sequence.
+  double repeats = 1;
+  std::optional<Axis> repeated_along;
   bool in_chunks = false;  // exists for one chunk of the rows at a time (OperatorGraph::chunks)
 };
 

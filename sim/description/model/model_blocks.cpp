@@ -9,6 +9,7 @@
 #include "block/measures.hpp"
 #include "block/parser.hpp"
 #include "block/sizes.hpp"
+#include "graph/images.hpp"
 #include "model/model_reading.hpp"
 
 #include <fmt/format.h>
@@ -148,7 +149,14 @@ class SequenceReader {
       item.active_parameters = block::active_parameters(graph);
       if (item.kind == i) note_axes(graph);
       if (first) note_stream(graph);
+      if (!first && leaves_images(graph)) model_.tower_layers += item.count;
+      if (last) model_.ties_words = holds_tied(graph);
+      model_.image_tokens = std::max(model_.image_tokens, tokens_of_image(graph));
     }
+  }
+
+  static bool holds_tied(const OperatorGraph& graph) {
+    return std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const Tensor& tensor) { return tensor.tied; });
   }
 
   static std::string shape(const OperatorGraph& graph, TensorId id) {

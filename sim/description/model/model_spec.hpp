@@ -123,6 +123,9 @@ struct ModelSpec {
   block::Sizes sizes;                                         // sizes that all blocks may take
   std::map<std::string, Parallelism, std::less<>> divisions;  // by axis, if not the usual one
   std::vector<DividedAxis> divided;
+  std::int64_t tower_layers = 0;  // leading layers that belong to a tower for images
+  std::int64_t image_tokens = 0;  // tokens of a sequence that the vectors of an image take; 0: there is no tower
+  bool ties_words = false;        // the last block holds a parameter of another block
 
   bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };

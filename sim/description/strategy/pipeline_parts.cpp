@@ -47,6 +47,15 @@ std::int64_t layers_of_chunk(const Strategy& s, const ModelSpec& model, std::int
   return layers;
 }
 
+int words_part(const Strategy& strategy, const ModelSpec& model) {
+  std::int64_t layers = 0;
+  for (int part = 0; model.tower_layers > 0 && part < parts_of(strategy); ++part) {
+    layers += layers_of_chunk(strategy, model, part);
+    if (layers > model.tower_layers) return part;
+  }
+  return 0;
+}
+
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
   const Placement placement = placement_of(strategy);
   std::vector<LayerRange> parts;

@@ -74,6 +74,9 @@ struct LayerRange {
 // Returns the number of layers of one chunk, counted in the order of the model (chunk 0 of every stage, then chunk 1,
 // ...): the entry of layer_split, or the share of an even split. Needs a valid strategy.
 std::int64_t layers_of_chunk(const Strategy& strategy, const ModelSpec& model, std::int64_t chunk);
+// Returns the part of the model, counted likewise, that holds the word embeddings: the first, or the part of the layer
+// that puts images among words.
+int words_part(const Strategy& strategy, const ModelSpec& model);
 // Returns the layers of each chunk of each stage: [stage][chunk]. Needs a valid strategy.
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model);
 

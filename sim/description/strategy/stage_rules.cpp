@@ -1,6 +1,7 @@
 #include "strategy/stage_rules.hpp"
 
 #include "schedule/schedule.hpp"
+#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,9 @@ struct Unshaped {
 Broken unshaped(const RuleInput& in) {
   const Strategy& s = in.strategy;
   const Schedule& schedule = schedule_of(s.schedule);
-  const bool tied = in.model.tied_embeddings && s.pipeline > 1 && s.shape_of(0) != s.shape_of(s.pipeline - 1);
+  const int words = in.model.tower_layers > 0 && s.layer_split.size() == s.stages.size() ? words_part(s, in.model) : 0;
+  const bool shared = in.model.tied_embeddings || (in.model.tower_layers > 0 && in.model.ties_words);
+  const bool tied = shared && s.pipeline > 1 && s.shape_of(words) != s.shape_of(s.pipeline - 1);
   for (const Unshaped& of : {
            Unshaped{"strategy.context", s.context > 1, "stages of their own shape have no context ranks",
                     "leave strategy.context out"},
@@ -40,8 +43,8 @@ Broken unshaped(const RuleInput& in) {
                     "replicas of stages of their own shape run equally many microbatches", "leave it out"},
            Unshaped{
                "strategy.stages", tied,
-               "the word embedding is the output projection too, and the first stage and the last differ in shape: "
-               "they could not sum its gradients rank by rank",
+               "the word embedding is the output projection too, and the stages of the two differ in shape: they could "
+               "not sum its gradients rank by rank",
                "give both the same tensor and data sizes"},
        }) {
     if (of.there) return Violation{of.key, of.message, of.hint};

@@ -40,6 +40,34 @@ struct DocumentCount {
   friend bool operator==(const DocumentCount&, const DocumentCount&) = default;
 };
 
+// Sequences that have one number of images among all sequences.
+struct ImageCount {
+  std::int64_t images = 0;
+  double count = 1;  // number of sequences, in any unit
+
+  friend bool operator==(const ImageCount&, const ImageCount&) = default;
+};
+
+// Images of sequences, in models with a tower for images.
+struct SequenceImages {
+  double mean = 1;                 // images of a sequence on average
+  std::vector<ImageCount> counts;  // fewest images first; empty: all sequences have the mean
+
+  bool drawn() const { return counts.size() > 1; }
+  friend bool operator==(const SequenceImages&, const SequenceImages&) = default;
+};
+
+// Parts of a model with a tower for images that are not trained: they have no gradients, no optimizer state and no
+// adapters.
+struct FrozenParts {
+  bool tower = false;      // patches and layers in front of the projector
+  bool projector = false;  // from the tower's vectors to the width of words
+  bool decoder = false;    // all else: words, layers, head
+
+  bool any() const { return tower || projector || decoder; }
+  friend bool operator==(const FrozenParts&, const FrozenParts&) = default;
+};
+
 // Optimizer states of matrices for their gradients' projections on a subspace of few dimensions (GaLore, arXiv
 // 2403.03507).
 struct LowRankGradients {
@@ -57,6 +85,7 @@ struct TrainingSpec {
   std::int64_t sequence_length = 0;  // tokens of a sequence
   // Documents that sequences are packed with, shortest first; empty: a sequence is one document.
   std::vector<DocumentCount> documents;
+  SequenceImages images;
   std::string precision = "bf16";     // name of a PrecisionRecipe
   bool fp8_parameters = false;        // parameters of linear layers are kept and gathered in the narrow format
   bool fp8_attention = false;         // attention computes in 8 bits
@@ -64,6 +93,7 @@ struct TrainingSpec {
   CudaGraphs cuda_graphs;
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
   LowRankAdapters adapters;        // fine-tuning of these adapters alone
+  FrozenParts frozen;              // parts of the model that are not trained
   int loss_chunks = 0;             // chunks of tokens that head and loss run in; 0: as the framework does by itself
   double tokens = 0;               // tokens of the whole training; 0: not stated
   std::string framework;           // key for FrameworkCatalog: a name, an absolute path or a line of YAML
@@ -80,6 +110,7 @@ struct TrainingSpec {
   bool pad_to_capacity = false;  // every expert has as many rows as its capacity allows, zeros among them
   LocalSteps local_steps;        // copies of the job that step apart
 
+  bool freezes_words() const { return adapters.rank > 0 || frozen.decoder; }  // word embeddings and head
   bool narrow_states() const { return first_moment != "fp32" || second_moment != "fp32" || main_parameters != "fp32"; }
 
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;

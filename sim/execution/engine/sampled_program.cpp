@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "engine/sampled_draws.hpp"
 #include "program/rank_factors.hpp"
 
 #include <algorithm>
@@ -14,21 +15,6 @@ namespace mirfak {
 
 namespace {
 
-// Purposes that numbers are drawn for; DrawnFactors take three in a row.
-enum Purpose : std::uint32_t {
-  of_ranks = 0,
-  of_nodes = 3,
-  of_ports = 6,
-  of_jitter = 7,
-  of_tokens = 10,
-  of_iterations = 11,
-  of_experts = 14
-};
-constexpr std::uint32_t kPurposes = 32;  // room for the purposes of one iteration
-
-// Returns the purpose of a number that each iteration of a sample draws anew.
-std::uint32_t purpose_in(const SampleNumber& sample, Purpose purpose) { return purpose + kPurposes * sample.iteration; }
-
 constexpr std::size_t kCommunication = 1;  // index into kTimeFactorKeys
 
 TimeFactors all_alike(double value) { return {value, value, value}; }
@@ -36,19 +22,20 @@ TimeFactors all_alike(double value) { return {value, value, value}; }
 }  // namespace
 
 std::string_view name_of(Cause cause) {
-  constexpr std::array<std::string_view, kCauses> names = {"rank",   "node",   "port",   "iteration",
-                                                           "jitter", "tokens", "experts"};
+  constexpr std::array<std::string_view, kCauses> names = {"rank",   "node",   "port",    "iteration",
+                                                           "jitter", "tokens", "experts", "images"};
   return names[static_cast<std::size_t>(cause)];
 }
 
 SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts,
-                               FoldedPassTimes passes)
+                               FoldedPassTimes passes, SampledImages images)
     : program_(program),
       perturbations_(cluster.perturbations()),
       together_(acting_together(program)),
       fixed_(factors_of_ranks(program, cluster)),
       experts_(std::move(experts)),
-      passes_(std::move(passes)) {
+      passes_(std::move(passes)),
+      images_(std::move(images)) {
   for (const TaskClass& described : program.classes) {
     Shares shares;
     double all = 0;
@@ -78,6 +65,7 @@ SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, S
     microbatches_ = std::max(microbatches_, static_cast<std::size_t>(microbatch + 1));
   }
   place_experts();
+  place_images();
   place_passes();
 }
 
@@ -186,6 +174,7 @@ void SampledProgram::draw(const SampleNumber& sample, SampledFactors& out) const
   draw_groups(out);
   draw_tokens(out);
   draw_experts(out);
+  draw_images(out);
   draw_passes(out);
 }
 
@@ -315,6 +304,7 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
       drawn(perturbations_.jitter, factors.sample, purpose_in(factors.sample, of_jitter), together_[task]);
   out.at(Cause::tokens) = tokens_of(task, shares_[program_.task_class[task]], factors);
   out.at(Cause::experts) = experts_of(task, shares_[program_.task_class[task]], factors);
+  out.at(Cause::images) = images_of(task, shares_[program_.task_class[task]], factors);
   out.slowest = of.slowest;
   return out;
 }

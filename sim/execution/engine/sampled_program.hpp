@@ -13,10 +13,10 @@
 
 namespace mirfak {
 
-// Cause for which a task takes longer than the cost models predict. The causes up to jitter slow the task; tokens and
-// experts give it more to do.
-enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens, experts };
-inline constexpr std::size_t kCauses = 7;
+// Cause for which a task takes longer than the cost models predict. The causes up to jitter slow the task; tokens,
+// experts and images give it more to do.
+enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens, experts, images };
+inline constexpr std::size_t kCauses = 8;
 std::string_view name_of(Cause cause);
 
 // Number of one of many iterations. Wherever the original takes the value below which a share u of a distribution lies,
@@ -48,6 +48,19 @@ struct SampledExperts {
   std::vector<Picoseconds> fullest;  // durations by task
 };
 
+// Effect of numbers of images on a program: every sequence of a microbatch draws its own. The duration of a task is a
+// linear function of the microbatch's images over their mean: at ratio 1 it is that of the program, at ratio 2 it is
+// `twice`, which belongs to the same tasks in the same order.
+struct SampledImages {
+  struct Count {
+    double up_to = 1;   // share of the sequences that have this many images, or that counts before it have
+    double images = 0;  // over the mean
+  };
+  std::vector<Count> counts;       // ascending; empty: numbers of images are not drawn
+  std::size_t sequences = 1;       // of a microbatch, on a replica of the stage with most replicas
+  std::vector<Picoseconds> twice;  // durations by task
+};
+
 // Factors of one sample.
 struct SampledFactors {
   // Factors of a rank, or of the ranks of a group that act together.
@@ -63,6 +76,7 @@ struct SampledFactors {
   std::vector<Together> of_group;
   std::vector<double> tokens;         // by replica and microbatch
   std::vector<double> loads;          // loads of experts, by place: see SampledProgram::expert_place()
+  std::vector<double> images;         // over their mean, by replica and microbatch
   std::vector<PassTaskTimes> passes;  // by place: SampledProgram::place_of()
 };
 
@@ -70,18 +84,18 @@ struct SampledFactors {
 // follow from the fixed factors of Perturbations and, for each distribution, from a number that is drawn for (seed,
 // sample, rank or node or task) alone, so that samples may be made in any order. A task takes
 //   duration x sum over the kinds of its time of share x rank x node x port x iteration x jitter x tokens
-//   x experts.
+//   x experts x images.
 // The factors rank, node and port are those of the slowest rank in the task's group, if the task has a group. The
 // factor port applies to communication that leaves a node. The factor tokens applies to tasks that belong to a
 // microbatch, squared for attention, and not to gradients; in a group of several replicas the longest microbatch
-// counts. The factor experts is described at SampledExperts. A pass as one task takes the time that FoldedPassTimes
-// computes from its kernels and collectives for rank, node, port and iteration, times the other factors; two passes
-// that overlap each other are stretched as a whole.
+// counts. The factors experts and images are described at SampledExperts and SampledImages. A pass as one task takes
+// the time that FoldedPassTimes computes from its kernels and collectives for rank, node, port and iteration, times the
+// other factors; two passes that overlap each other are stretched as a whole.
 class SampledProgram {
  public:
   // The durations of `program` must not contain the factors of `cluster` yet.
   SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts = {},
-                 FoldedPassTimes passes = {});
+                 FoldedPassTimes passes = {}, SampledImages images = {});
 
   void draw(const SampleNumber& sample, SampledFactors& out) const;
   // Returns the duration of a task with these factors.
@@ -122,6 +136,12 @@ class SampledProgram {
     PassTask task{};
   };
   static constexpr std::size_t kNoPass = static_cast<std::size_t>(-1);
+  // Replicas of the stage with most replicas whose sequences a replica of another stage has, [first, last).
+  struct Replicas {
+    std::size_t first = 0;
+    std::size_t last = 0;
+    friend auto operator<=>(const Replicas&, const Replicas&) = default;
+  };
   Factors factors_of(TaskId task, const SampledFactors& factors) const;
   static double longer(const Shares& shares, const Factors& by, const Causes& causes);
   std::optional<Picoseconds> folded(TaskId task, const SampledFactors& factors) const;
@@ -143,6 +163,10 @@ class SampledProgram {
   void draw_experts(SampledFactors& out) const;
   static double drawn_load(const SampledExperts::Stage& of, const SampleNumber& sample, std::uint64_t entity);
   TimeFactors experts_of(TaskId task, const Shares& shares, const SampledFactors& factors) const;
+  void place_images();
+  void draw_images(SampledFactors& out) const;
+  double images_of(const Replicas& replicas, std::size_t microbatch, const SampledFactors& factors) const;
+  TimeFactors images_of(TaskId task, const Shares& shares, const SampledFactors& factors) const;
 
   const Program& program_;
   const Perturbations& perturbations_;
@@ -164,6 +188,10 @@ class SampledProgram {
   // Passes of every sample, if none of the factors that passes are folded with is drawn; else empty.
   std::vector<PassTaskTimes> equal_passes_;
   std::vector<double> by_load_;  // by task: relative increase of its duration for each 1 that its load is above 1
+  SampledImages images_;
+  std::vector<double> by_images_;                       // by task: the same for each 1 that its images are above 1
+  std::vector<Replicas> images_of_rank_;                // by index into Program::ranks
+  std::vector<std::vector<Replicas>> images_of_group_;  // by group: those of its ranks, each once
 };
 
 }  // namespace mirfak

@@ -6,6 +6,7 @@
 #include "engine/execute.hpp"
 #include "program/shared_links.hpp"
 #include "simulation/sampled_experts.hpp"
+#include "simulation/sampled_images.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,7 +30,7 @@ struct SampledJob {
         plans(plan_stages(job, blocks)),
         lowered(lower_apart(job, blocks, plans, sampled_lowering(job, plans))),
         sampled(lowered.program, job.cluster, sampled_experts(job, blocks, plans),
-                FoldedPassTimes(plans, std::move(lowered.passes))),
+                FoldedPassTimes(plans, std::move(lowered.passes)), sampled_images(job, plans)),
         alone(lowered.program) {
     share_links(alone, std::span(&lowered.loads, 1));
   }
@@ -200,7 +201,7 @@ JobSpread add_up(std::vector<double> together, std::vector<double> alone, double
 }
 
 void check_drawn(std::span<const JobAmong> jobs) {
-  const auto draws = [](const JobAmong& among) { return among.job.cluster.perturbations().is_drawn(); };
+  const auto draws = [](const JobAmong& among) { return is_drawn(among.job); };
   if (std::any_of(jobs.begin(), jobs.end(), draws)) return;
   fail_infeasible({}, "perturbations draw nothing: all samples would be alike",
                   "give cluster.perturbations or those of a job a distribution, such as jitter: {compute: {lognormal: "

@@ -44,14 +44,14 @@ Job with_fullest(Job job, std::vector<double> falling) {
   return job;
 }
 
-std::vector<Picoseconds> durations(const Job& job, std::span<const StagePlan> ordered) {
+}  // namespace
+
+std::vector<Picoseconds> sampled_durations(const Job& job, std::span<const StagePlan> ordered) {
   const ShardedBlocks blocks = shard_blocks(job);
   std::vector<StagePlan> plans = plan_stages(job, blocks);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].order = ordered[i].order;  // orders may follow from times
   return lower(job, blocks, plans, sampled_lowering(job, ordered)).duration;
 }
-
-}  // namespace
 
 LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plans) {
   constexpr double kMostTasks = 1e7;
@@ -80,7 +80,7 @@ SampledExperts sampled_experts(const Job& job, const ShardedBlocks& blocks, std:
     const auto plan = std::find_if(plans.begin(), plans.end(), [&](const StagePlan& at) { return at.stage == stage; });
     of.layers = expert_layers(blocks.at(stage), *plan);
   }
-  out.fullest = durations(fullest, plans);
+  out.fullest = sampled_durations(fullest, plans);
   return out;
 }
 

@@ -15,6 +15,10 @@ namespace mirfak {
 // some ten seconds; this changes an iteration by about a percent.
 LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plans);
 
+// Returns the durations of the tasks of a job that differs from another in how much its tasks have to do, in the order
+// of passes of the other job's plans, lowered with sampled_lowering().
+std::vector<Picoseconds> sampled_durations(const Job& job, std::span<const StagePlan> ordered);
+
 // Returns the effect of drawn popularity of experts on a job's program, lowered with sampled_lowering(). Empty unless
 // cluster.perturbations draws it. `blocks` and `plans` belong to `job`.
 SampledExperts sampled_experts(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans);

@@ -7,6 +7,7 @@
 #include "program/lowering.hpp"
 #include "program/shared_links.hpp"
 #include "simulation/sampled_experts.hpp"
+#include "simulation/sampled_images.hpp"
 
 #include <fmt/format.h>
 
@@ -202,10 +203,11 @@ void check_samples(int samples) {
   fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, samples));
 }
 
-void check_sampled(const Cluster& cluster) {
-  if (!cluster.perturbations().is_drawn()) {
+void check_sampled(const Cluster& cluster, bool draws) {
+  if (!draws) {
     fail_infeasible({}, "cluster.perturbations draws nothing: all samples would be alike",
-                    "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}");
+                    "give ranks, nodes, links, jitter or tokens a distribution, such as {lognormal: {sigma: 0.02}}, or "
+                    "training.images several numbers");
   }
   if (cluster.facility().staggered_replicas) {
     fail_infeasible({}, "cluster.staggered_replicas: samples draw what slows each rank, and replicas begin together",
@@ -245,13 +247,13 @@ Spread sample_program(const SampleSubject& subject, const SpreadOptions& options
 }
 
 Spread sample_iterations(const Job& job, const SpreadOptions& options) {
-  check_sampled(job.cluster);
+  check_sampled(job.cluster, is_drawn(job));
   const ShardedBlocks blocks = shard_blocks(job);
   const std::vector<StagePlan> plans = plan_stages(job, blocks);
   LoweredJob lowered = lowered_with_links(job, blocks, plans);
   const Program& program = lowered.program;
   const SampledProgram sampled(program, job.cluster, sampled_experts(job, blocks, plans),
-                               FoldedPassTimes(plans, std::move(lowered.passes)));
+                               FoldedPassTimes(plans, std::move(lowered.passes)), sampled_images(job, plans));
   SampleSubject subject{program, sampled, program.ranks, {}};
   for (const ProgramRank& rank : program.ranks) {
     subject.waiting_w.push_back(plans[rank.plan].costs.hardware->hardware.gpu.blocked_w.value);

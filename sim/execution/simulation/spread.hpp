@@ -71,8 +71,8 @@ struct SampleSubject {
 // Executes samples of a program. `options` has a seed. Error(infeasible) for a sample of more than 100 days.
 Spread sample_program(const SampleSubject& subject, const SpreadOptions& options);
 
-// Throws Error(infeasible) if nothing is drawn, or ranks share GPUs.
-void check_sampled(const Cluster& cluster);
+// Throws Error(infeasible) if nothing is drawn (`draws`), or ranks share GPUs.
+void check_sampled(const Cluster& cluster, bool draws);
 
 // Samples iterations. Every rank of the program is explicit, and the program is made once: a sample puts other
 // durations into it and executes it, by the sweep if no links are shared. The result has the same bits for one seed on

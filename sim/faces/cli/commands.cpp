@@ -81,7 +81,10 @@ CommandOutput help_of(std::span<const std::string> words, const Surroundings& su
 }  // namespace
 
 void leave_out_notes_on_perturbations(std::vector<std::string>& notes) {
-  std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
+  std::erase_if(notes, [](const std::string& note) {
+    return note.find("cluster.perturbations") != std::string::npos ||
+           note.starts_with("training.images: a single iteration");
+  });
 }
 
 std::span<const Command> commands() { return kCommands; }

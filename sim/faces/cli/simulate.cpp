@@ -111,7 +111,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
       "ranks of --chakra, such as 0-7,64; default all");
   add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
-      "N draws of cluster.perturbations: median, 95, 99 % quantiles");
+      "N draws of cluster.perturbations, training.images: p50, p95, p99");
   add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
       "seed of --samples (cluster.perturbations.seed)");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),

@@ -1,7 +1,6 @@
 // The explanation is written once per kind of stage: stages that share priced bodies (the same GPUs, the tensor group
-// placed alike) have the same tables. Kernels that differ in size only share their formula and constants. A row of a
-// table therefore gives its own numbers and the letter of its formula; the formulas follow the tables, and the sources
-// of all constants stand at the end.
+// placed alike) have the same tables. A row has its own numbers and the letter of its formula, which kernels of other
+// sizes share; the formulas follow the tables, and the sources of all constants stand at the end.
 
 #include "report/explanation.hpp"
 
@@ -310,7 +309,9 @@ void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int 
     why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
     why.evaluation += fmt::format(" + {:.6g}", beyond);
   }
-  rows.add(index_of(from), "activations to the next, gradients back", exchange_cells(cost.seconds, cost.bytes, why));
+  const char* back = gradients_return(job_, simulation_.blocks, from.stage, stream) ? ", gradients back" : "";
+  rows.add(index_of(from), fmt::format("activations to the next{}", back),
+           exchange_cells(cost.seconds, cost.bytes, why));
 }
 
 // Adds the transfers between stages of different shape, each way: senders, receivers and bytes.
@@ -318,20 +319,20 @@ void Explainer::add_cross_transfers(StageRows& rows, const StagePlan& from, int 
   const auto add = [&](const char* what, int sending, int receiving) {
     const TransferCost cost = transfer_cost(job_, simulation_.plans, simulation_.blocks,
                                             {sending, receiving, from.replica_class, from.chunks.front().leaving});
-    const StageShape sends = job_.strategy.shape_of(sending);
-    const StageShape receives = job_.strategy.shape_of(receiving);
-    const Strategy own = job_.strategy.at(receiving);
+    const auto [sends, receives] = std::pair(job_.strategy.shape_of(sending), job_.strategy.shape_of(receiving));
     std::string numbers = fmt::format(
         "each of {} ranks (tensor {}, data {}) sends {} to {} of {} ranks (tensor {}, data {}), each from {}",
         job_.strategy.ranks_of(sending), sends.tensor, sends.data, format_bytes(cost.bytes), cost.receivers,
         job_.strategy.ranks_of(receiving), receives.tensor, receives.data, cost.senders);
     if (cost.gathered_bytes > 0) {
-      numbers += fmt::format(", then the {} tensor ranks gather {}", own.tensor, format_bytes(cost.gathered_bytes));
+      numbers +=
+          fmt::format(", then the {} tensor ranks gather {}", receives.tensor, format_bytes(cost.gathered_bytes));
     }
     rows.add(index_of(from), what, {format_seconds(cost.seconds), format_bytes(cost.sent()), "", numbers});
   };
   add("activations to the next", from.stage, to);
-  add("gradients from the next", to, from.stage);
+  const bool back = gradients_return(job_, simulation_.blocks, from.stage, from.chunks.front().leaving);
+  if (back) add("gradients from the next", to, from.stage);
 }
 
 void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
@@ -381,7 +382,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),
         costs.tensor_group);
   }
-  for (const auto& [first, last] : tied_stages(placement_of(job_.strategy))) {
+  for (const auto& [first, last] : tied_stages(placement_of(job_.strategy), words_part(job_.strategy, job_.model))) {
     if (held.tied_elements <= 0 || (plan.stage != first && plan.stage != last)) continue;
     const int replica = plan.replicas.first();
     const std::array<int, 2> ends = {job_.rank_of(first, replica, 0), job_.rank_of(last, replica, 0)};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -101,6 +102,10 @@ std::string offloaded_modules_text(const ModuleSet& modules) {
 std::string sequences_text(const TrainingSpec& training) {
   std::string out = fmt::format("{} sequence{} of {} tokens", training.global_batch,
                                 training.global_batch == 1 ? "" : "s", training.sequence_length);
+  if (training.images != SequenceImages()) {
+    out += fmt::format(", {:.4g} image{} each{}", training.images.mean, training.images.mean == 1 ? "" : "s",
+                       training.images.drawn() ? " on average" : "");
+  }
   if (training.documents.empty()) return out;
   double tokens = 0;
   double count = 0;
@@ -125,6 +130,11 @@ std::string strategy_text(const Job& job) {
     out += fmt::format(", ranks {}", rank_order_names()[static_cast<std::size_t>(s.rank_order)]);
   }
   if (s.overlap_tensor) out += ", overlapped tensor communication";
+  for (const auto& [part, frozen] :
+       {std::pair("tower", job.training.frozen.tower), std::pair("projector", job.training.frozen.projector),
+        std::pair("decoder", job.training.frozen.decoder)}) {
+    if (frozen) out += fmt::format(", frozen {}", part);
+  }
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
   if (s.optimizer_on_disk) out += s.overlap_disk ? "'s disks, which work beside its updates" : "'s disks";

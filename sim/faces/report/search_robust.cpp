@@ -61,10 +61,9 @@ std::string robust_text(const SearchReport& report) {
   };
   row("fastest", choice.fastest);
   if (choice.differs()) row("robust", choice.robust);
-  std::string out =
-      fmt::format("\nThe least p90 of {} strategies, by the range of predictions{}\n", choice.candidates,
-                  choice.drawn ? " and cluster.perturbations" : " (cluster.perturbations draws nothing)") +
-      table.text();
+  std::string out = fmt::format("\nThe least p90 of {} strategies, by the range of predictions{}\n", choice.candidates,
+                                choice.drawn ? " and by what is drawn" : " (cluster.perturbations draws nothing)") +
+                    table.text();
   if (!choice.differs()) return out + "  the fastest is the most robust too\n";
   const RobustStrategy& robust = choice.robust;
   const RobustStrategy& fastest = choice.fastest;

@@ -132,7 +132,7 @@ ClassId DrawnProgram::class_of(std::size_t rank, const CapturedTask& task, TaskK
 
 Spread sample_steps(const CapturedScenario& scenario, const CaptureSources& sources, const SpreadOptions& options) {
   check_draws(scenario.cluster.perturbations());
-  check_sampled(scenario.cluster);
+  check_sampled(scenario.cluster, scenario.cluster.perturbations().is_drawn());
   const Cluster even = without_perturbations(scenario.cluster);
   const Capture capture = with_events_of_each(*scenario.capture);
   const CapturedProgram executed = captured_program(capture, {even, sources.table(), sources.framework()});

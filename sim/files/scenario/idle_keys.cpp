@@ -200,6 +200,13 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
         "draws "
         "them");
   }
+  if (scenario.job.training.images.drawn()) {
+    notes.push_back(
+        fmt::format("training.images: a single iteration and its memory have the mean, {:.4g} images a sequence; "
+                    "--samples of mirfak "
+                    "simulate draws the number of every sequence",
+                    scenario.job.training.images.mean));
+  }
   return notes;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace mirfak {
@@ -99,6 +100,42 @@ void check_capacity(const Document& document, const Job& job) {
           "state measured tokens of experts, or leave one of them out");
 }
 
+// Checks that sequences have room for their images, in a model that takes images.
+void check_images(const Document& document, const Job& job) {
+  const SequenceImages& images = job.training.images;
+  if (images == SequenceImages()) return;
+  const Node place = locate(document, "training.images");
+  if (job.model.image_tokens == 0) {
+    place.fail_infeasible("the model has no tower for images", "leave images out, or choose a model with a tower");
+  }
+  const double most = images.counts.empty() ? images.mean : static_cast<double>(images.counts.back().images);
+  const double room = static_cast<double>(job.training.sequence_length) / static_cast<double>(job.model.image_tokens);
+  if (most <= room) return;
+  place.fail_infeasible(fmt::format("{} images of {} tokens each do not fit into a sequence of {} tokens", most,
+                                    job.model.image_tokens, job.training.sequence_length),
+                        fmt::format("at most {} do: state fewer, or raise training.sequence_length", std::floor(room)));
+}
+
+// Checks that the frozen parts are parts of the model, and leave something to train.
+void check_frozen(const Document& document, const Job& job) {
+  const FrozenParts& frozen = job.training.frozen;
+  if (!frozen.any()) return;
+  const Node place = locate(document, "training.frozen");
+  if (job.model.image_tokens == 0) {
+    place.fail_infeasible("the model has no tower for images: it has one part", "leave frozen out");
+  }
+  const bool adapted = job.training.adapters.rank > 0;
+  if (frozen.tower && frozen.decoder && (frozen.projector || adapted)) {
+    place.fail_infeasible(adapted ? "adapters stand in the tower and in the decoder, and both are frozen"
+                                  : "nothing of the model is left to train",
+                          "leave a part out of frozen");
+  }
+  if (job.training.low_rank_gradients.any()) {
+    place.fail_infeasible("frozen parts have no gradients that could be projected",
+                          "leave out training.low_rank_gradients, or frozen");
+  }
+}
+
 }  // namespace
 
 bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
@@ -139,6 +176,8 @@ void check_job(const Document& document, const Job& job) {
   check_hardware(document, job);
   check_experts(document, job);
   check_capacity(document, job);
+  check_images(document, job);
+  check_frozen(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
   check_disks(document, job);
 }

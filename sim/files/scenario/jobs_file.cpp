@@ -4,6 +4,7 @@
 #include "network/host_list.hpp"
 #include "scenario/named_scenario.hpp"
 #include "scenario/stated_notes.hpp"
+#include "simulation/sampled_images.hpp"
 
 #include <fmt/format.h>
 
@@ -198,9 +199,9 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
 }
 
 void note_what_is_idle(JobsFile& file, bool sampled) {
-  const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
+  const auto draws = [](const NamedJob& job) { return is_drawn(job.job()); };
   if (!sampled && std::any_of(file.jobs.begin(), file.jobs.end(), draws)) {
-    file.notes.emplace_back("perturbations: their distributions change nothing without samples");
+    file.notes.emplace_back("distributions (perturbations, training.images) change nothing without samples");
   }
   for (const NamedJob& job : file.jobs) {
     for (const std::string& note : stated_notes(job.scenario.document)) {

@@ -130,7 +130,7 @@ void PointReader::read_sections(Setting& setting, const Node& training, const No
   }
   if (setting.read.strategy != versions_.strategy) {
     setting.read.strategy = 0;
-    job.strategy = read_strategy(strategy, job.cluster);
+    job.strategy = read_strategy(strategy, job.cluster, job.model);
     setting.resolved_strategy = completed_yaml(completed_strategy(job.strategy));
     setting.read.strategy = versions_.strategy;
   }

@@ -16,7 +16,7 @@ namespace mirfak {
 namespace {
 
 Job job_of(const Document& document, ScenarioSections& sections, const ScenarioSources& sources) {
-  const Strategy strategy = read_strategy(sections.strategy, sections.cluster);
+  const Strategy strategy = read_strategy(sections.strategy, sections.cluster, sections.model);
   Job job{std::move(sections.model),     std::move(sections.cluster),
           std::move(sections.training),  strategy,
           std::move(sections.framework), sources.ranges};

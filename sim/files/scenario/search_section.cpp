@@ -291,7 +291,7 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, cons
     if (key.chosen.message.empty() || !keys.has(key.key) || key.key == "stages") continue;
     keys.require(key.key).fail(std::string(key.chosen.message), std::string(key.chosen.hint));
   }
-  const Strategy stated = read_strategy(strategy, job.cluster);
+  const Strategy stated = read_strategy(strategy, job.cluster, job.model);
   StrategySpace& space = search.spec.space;
   space.others = stated;
   // Completes strategy.schedule.

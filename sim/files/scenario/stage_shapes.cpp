@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -15,12 +16,15 @@ namespace {
 // Reads stages in their order; each stage begins at the first GPU that the stages before leave free.
 class StageReader {
  public:
-  StageReader(const StatedBeside& beside, const Cluster* cluster, const Strategy& strategy)
-      : beside_(beside), cluster_(cluster), strategy_(strategy) {}
+  StageReader(const StagesFor& reading, const Strategy& strategy) : reading_(reading), strategy_(strategy) {}
 
   void read(const Node& node) {
     Mapping stage(node);
-    if (const auto layers = stage.find("layers")) {
+    const auto layers = stage.find("layers");
+    const auto tower = stage.find("tower");
+    if (tower && tower->as_bool()) {
+      read_tower(*tower, layers);
+    } else if (layers) {
       layers_.push_back(static_cast<int>(layers->as_integer(0, strategy_limits::kLayers)));
     }
     StageShape shape;
@@ -32,7 +36,7 @@ class StageReader {
       shape.data = read_size(*data);
     } else if (gpus) {
       shape.data = std::max(1, *gpus / shape.tensor);
-    } else if (beside_.data) {
+    } else if (reading_.data) {
       shape.data = strategy_.data;
     } else {
       node.fail("expected nodes, gpus or data: how many GPUs the stage takes", "such as {nodes: 1, tensor: 4}");
@@ -48,7 +52,22 @@ class StageReader {
   }
 
   const std::vector<StageShape>& shapes() const { return shapes_; }
-  const std::vector<int>& layers() const { return layers_; }
+  // Layers of the stages that state them, or of all stages if only the tower's are stated.
+  std::vector<int> layers(const Node& node) const {
+    if (!has_tower_ || layers_.size() > 1) return layers_;
+    const auto others = static_cast<std::int64_t>(shapes_.size()) - 1;
+    const std::int64_t decoder = reading_.model->layers - reading_.model->tower_layers - 1;
+    if (others == 0) node.fail_infeasible("the tower has a stage of its own, and the decoder none", "add stages");
+    if (decoder % others != 0) {
+      node.fail_infeasible(fmt::format("{} layers of the decoder cannot be divided into {} stages", decoder, others),
+                           fmt::format("give layers in all stages but the tower's, {} in all: the layer that puts "
+                                       "images among words counts as one",
+                                       decoder + 1));
+    }
+    std::vector<int> out = layers_;
+    for (std::int64_t i = 0; i < others; ++i) out.push_back(static_cast<int>(decoder / others + (i == 0 ? 1 : 0)));
+    return out;
+  }
 
  private:
   static int read_size(const Node& node) { return static_cast<int>(node.as_integer(1, strategy_limits::kRanks)); }
@@ -56,6 +75,16 @@ class StageReader {
   static int size_of(Mapping& stage, std::string_view key, int otherwise) {
     const auto found = stage.find(key);
     return found ? read_size(*found) : otherwise;
+  }
+
+  void read_tower(const Node& tower, const std::optional<Node>& layers) {
+    if (layers) layers->fail("a stage that is the tower has the tower's layers", "leave layers out, or tower");
+    if (!shapes_.empty()) tower.fail("the tower stands at the beginning of the model", "make it the first stage");
+    if (reading_.model == nullptr || reading_.model->tower_layers == 0) {
+      tower.fail_infeasible("the model has no tower for images", "state layers, or choose a model with a tower");
+    }
+    layers_.push_back(static_cast<int>(reading_.model->tower_layers));
+    has_tower_ = true;
   }
 
   std::optional<int> gpus_of(Mapping& stage, const Node& node) const {
@@ -69,43 +98,42 @@ class StageReader {
   // Returns the number of GPUs of the next nodes.
   int gpus_on(const Node& nodes) const {
     const auto count = static_cast<int>(nodes.as_integer(1, strategy_limits::kRanks));
-    if (cluster_ == nullptr) nodes.fail("the nodes of the cluster are not known here", "give gpus");
-    const auto left = cluster_->gpus() - next_;
+    if (reading_.cluster == nullptr) nodes.fail("the nodes of the cluster are not known here", "give gpus");
+    const auto left = reading_.cluster->gpus() - next_;
     if (left <= 0) {
-      nodes.fail_infeasible(fmt::format("no GPUs are left: the stages before take all {}", cluster_->gpus()),
+      nodes.fail_infeasible(fmt::format("no GPUs are left: the stages before take all {}", reading_.cluster->gpus()),
                             "make the stages smaller, or the cluster larger");
     }
     const auto first = static_cast<int>(next_);
-    if (cluster_->place_of(first).local != 0) {
+    if (reading_.cluster->place_of(first).local != 0) {
       nodes.fail_infeasible(fmt::format("the stage begins at GPU {}, in the middle of a node", first),
                             "give gpus instead, or stages of whole nodes before it");
     }
-    const int last = cluster_->place_of(first).node + count;
-    if (last > cluster_->nodes()) {
-      nodes.fail_infeasible(
-          fmt::format("{} nodes from node {} on, but the cluster has {}", count, last - count, cluster_->nodes()),
-          "make the stages smaller, or the cluster larger");
+    const int last = reading_.cluster->place_of(first).node + count;
+    if (last > reading_.cluster->nodes()) {
+      nodes.fail_infeasible(fmt::format("{} nodes from node {} on, but the cluster has {}", count, last - count,
+                                        reading_.cluster->nodes()),
+                            "make the stages smaller, or the cluster larger");
     }
     int gpu = first;
-    while (gpu < cluster_->gpus() && cluster_->place_of(gpu).node < last)
-      gpu += cluster_->group_of(gpu).hardware.spec.gpus;
+    while (gpu < reading_.cluster->gpus() && reading_.cluster->place_of(gpu).node < last)
+      gpu += reading_.cluster->group_of(gpu).hardware.spec.gpus;
     return gpu - first;
   }
 
-  const StatedBeside& beside_;
-  const Cluster* cluster_;
+  const StagesFor& reading_;
   const Strategy& strategy_;
   std::int64_t next_ = 0;
   std::vector<StageShape> shapes_;
   std::vector<int> layers_;
+  bool has_tower_ = false;
 };
 
-void check_layers(const Node& node, const StageReader& stages, const Strategy& strategy) {
-  if (stages.layers().empty()) return;
-  if (stages.layers().size() != stages.shapes().size()) {
-    node.fail(
-        fmt::format("{} of {} stages say how many layers they have", stages.layers().size(), stages.shapes().size()),
-        "give layers in all of them, or in none");
+void check_layers(const Node& node, std::size_t layers, std::size_t stages, const Strategy& strategy) {
+  if (layers == 0) return;
+  if (layers != stages) {
+    node.fail(fmt::format("{} of {} stages say how many layers they have", layers, stages),
+              "give layers in all of them, or in none");
   }
   if (strategy.layer_split.empty()) return;
   node.fail_infeasible("strategy.layer_split and the layers of stages say the same", "leave one of them out");
@@ -113,19 +141,20 @@ void check_layers(const Node& node, const StageReader& stages, const Strategy& s
 
 }  // namespace
 
-void read_stages(const Node& node, const StatedBeside& beside, const Cluster* cluster, Strategy& strategy) {
-  StageReader stages(beside, cluster, strategy);
+void read_stages(const Node& node, const StagesFor& reading, Strategy& strategy) {
+  StageReader stages(reading, strategy);
   for (const Node& item : node.as_items()) stages.read(item);
   if (stages.shapes().empty()) node.fail("expected at least one stage, found an empty list", "leave it out");
-  check_layers(node, stages, strategy);
-  if (!stages.layers().empty()) strategy.layer_split = stages.layers();
+  std::vector<int> layers = stages.layers(node);
+  check_layers(node, layers.size(), stages.shapes().size(), strategy);
+  if (!layers.empty()) strategy.layer_split = std::move(layers);
   const auto count = static_cast<int>(stages.shapes().size());
   if (strategy.pipeline != 1 && strategy.pipeline != count) {
     node.fail_infeasible(fmt::format("{} stages, but strategy.pipeline is {}", count, strategy.pipeline),
                          "leave strategy.pipeline out");
   }
   set_stages(strategy, stages.shapes());
-  if (!beside.expert_tensor) strategy.expert_tensor = 0;  // each stage's own tensor size
+  if (!reading.expert_tensor) strategy.expert_tensor = 0;  // each stage's own tensor size
 }
 
 }  // namespace mirfak

@@ -63,8 +63,8 @@ bool says_default(const Node& node, const StrategyField<T>& field) {
   return node.is_scalar() && !field.default_text.empty() && node.value().scalar == field.default_text;
 }
 
-// `cluster`: null if only its size is known.
-Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
+// `cluster`, `model`: null if they are not known.
+Strategy read_all(const Node& node, int gpus, const Cluster* cluster, const ModelSpec* model) {
   Mapping section(node);
   Strategy strategy;
   std::optional<Node> stages;
@@ -80,7 +80,8 @@ Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
       strategy.*field.member = read_value(*found, field);
     }
   });
-  if (stages) read_stages(*stages, {stated.contains("data"), stated.contains("expert_tensor")}, cluster, strategy);
+  if (stages)
+    read_stages(*stages, {stated.contains("data"), stated.contains("expert_tensor"), cluster, model}, strategy);
   for_each_strategy_field([&](const auto& field) {
     const bool of_stages = stages && (field.key == "data" || field.key == "expert_tensor");
     if (field.completion != nullptr && !stated.contains(field.key) && !of_stages) {
@@ -93,8 +94,10 @@ Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
 
 }  // namespace
 
-Strategy read_strategy(const Node& node, int gpus) { return read_all(node, gpus, nullptr); }
+Strategy read_strategy(const Node& node, int gpus) { return read_all(node, gpus, nullptr, nullptr); }
 
-Strategy read_strategy(const Node& node, const Cluster& cluster) { return read_all(node, cluster.gpus(), &cluster); }
+Strategy read_strategy(const Node& node, const Cluster& cluster, const ModelSpec& model) {
+  return read_all(node, cluster.gpus(), &cluster, &model);
+}
 
 }  // namespace mirfak

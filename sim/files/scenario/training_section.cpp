@@ -2,6 +2,7 @@
 
 #include "base/yaml.hpp"
 #include "scenario/document_lengths.hpp"
+#include "scenario/image_counts.hpp"
 #include "scenario/local_steps_section.hpp"
 #include "scenario/low_rank_section.hpp"
 #include "strategy/precision_recipe.hpp"
@@ -59,6 +60,13 @@ const std::vector<MemberWord<CudaGraphs>>& cuda_graph_scopes() {
   return words;
 }
 
+const std::vector<MemberWord<FrozenParts>>& frozen_parts() {
+  using Of = FrozenParts;
+  static const std::vector<MemberWord<Of>> words = {
+      {"tower", {&Of::tower}}, {"projector", {&Of::projector}}, {"decoder", {&Of::decoder}}};
+  return words;
+}
+
 void read_targets(const Node& node, LowRankAdapters& adapters, const NoContext&) {
   const std::vector<Node> items = node.as_items();
   if (items.empty()) node.fail("expected at least one linear layer to adapt");
@@ -86,6 +94,12 @@ const FieldTable<LowRankAdapters>& adapter_fields() {
 void read_cuda_graphs(const Node& node, CudaGraphs& graphs) {
   for (const Node& item : node.is_sequence() ? node.as_items() : std::vector<Node>{node}) {
     set_word(item, cuda_graph_scopes(), graphs);
+  }
+}
+
+void read_frozen(const Node& node, FrozenParts& parts) {
+  for (const Node& item : node.is_sequence() ? node.as_items() : std::vector<Node>{node}) {
+    set_word(item, frozen_parts(), parts);
   }
 }
 
@@ -168,6 +182,12 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "sequence are cut. Only fused attention saves by it")
           .or_null()
           .if_set(),
+      F("images", read_image_counts, &T::images, image_counts_value,
+        "images of a sequence, in models with a tower for images: `1.5`, their mean, or `{0: 5, 1: 3, 4: 1}`, how many "
+        "sequences there are with each number of images for one another, which `--samples` draws for every sequence; a "
+        "single iteration has the mean. An image takes the places of so many tokens, so sequences stay as long as they "
+        "are ([models/](../../../models/README.md#towers))")
+          .if_set(),
       F(
           "cuda_graphs", read_cuda_graphs, &T::cuda_graphs,
           [](const CudaGraphs& of) { return words_value(cuda_graph_scopes(), of); },
@@ -201,6 +221,13 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "`nf4-double` (its constants in 8 bits) or `int8`, from which a kernel widens them in front of each product; "
         "decomposed: DoRA, with a magnitude for each column of a weight, default false")
           .or_null()
+          .if_set(),
+      F(
+          "frozen", read_frozen, &T::frozen, [](const FrozenParts& of) { return words_value(frozen_parts(), of); },
+          "what is not trained of a model with a tower for images, one or a list of `tower`, `projector`, `decoder`: "
+          "without gradients, optimizer state and adapters; nothing goes backward through a frozen tower, and "
+          "through a frozen decoder the gradients of its inputs alone")
+          .by_default("`none`")
           .if_set(),
       F("loss_chunks", &T::loss_chunks, {0, 1 << 20},
         "equal chunks of each sequence that head and loss run in, forward and backward, so that the logits of all "

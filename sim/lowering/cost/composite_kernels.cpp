@@ -101,6 +101,9 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
   const Operator& op = graph.op(step.op);
   double share = 1;
   AxisSet seen;
+  for (const Operand& input : op.inputs) {
+    if (graph.tensor(input.tensor).repeated_along) share = graph.tensor(input.tensor).repeats;
+  }
   for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
     for (const Operand& operand : *operands) {
       for (const Axis label : operand.labels) {

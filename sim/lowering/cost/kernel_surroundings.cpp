@@ -9,7 +9,7 @@ namespace mirfak {
 namespace {
 
 double bytes_of(const OperatorGraph& graph, const Operand& operand, const BlockStep& step) {
-  double bytes = graph.tensor(operand.tensor).bytes_per_element;
+  double bytes = graph.tensor(operand.tensor).bytes_per_element * graph.tensor(operand.tensor).repeats;
   for (const Axis label : operand.labels) bytes *= static_cast<double>(step.local[index_of(label)]);
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "graph/dequantization.hpp"
+#include "graph/images.hpp"
 #include "model/blocks.hpp"
 #include "program/block_hardware.hpp"
 #include "program/body_cache.hpp"
@@ -11,6 +12,7 @@
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/frozen_parts.hpp"
 #include "program/job_layers.hpp"
 #include "program/job_network.hpp"
 #include "program/kernels_of_job.hpp"
@@ -25,6 +27,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace mirfak {
 
@@ -150,6 +153,49 @@ CollectiveKind collective_of(const Job& job, const PartitionedBlock& block, cons
 
 namespace {
 
+bool reads_one_of(const Operator& op, const std::set<TensorId>& tensors) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](const Operand& input) { return tensors.contains(input.tensor); });
+}
+
+// Leaves out the steps of images, where no sequence has any, and of gradients that these would make. Steps that waited
+// for one wait for what it waited for.
+std::vector<BlockStep> without_images(const OperatorGraph& graph, const std::vector<BlockStep>& steps) {
+  std::vector<BlockStep> out;
+  std::vector<std::vector<int>> ended(steps.size());  // by step: the steps of `out` that have to end in its place
+  std::set<TensorId> missing;                         // gradients of parameters
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const BlockStep& step = steps[i];
+    std::vector<int> after;
+    for (const int before : step.after) {
+      const std::vector<int>& of = ended[static_cast<std::size_t>(before)];
+      after.insert(after.end(), of.begin(), of.end());
+    }
+    std::sort(after.begin(), after.end());
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+    const Operator& op = graph.op(step.op);
+    const bool kernel = step.kind == BlockStep::Kind::kernel;
+    const bool lacks = kernel ? lacks_images(graph, op) || reads_one_of(op, missing)
+                              : graph.tensor(step.tensor).repeats == 0 || missing.contains(step.tensor);
+    ended[i] = lacks ? after : std::vector{static_cast<int>(out.size())};
+    if (lacks) {
+      for (const Operand& result : op.outputs) {
+        if (graph.tensor(result.tensor).role == TensorRole::parameter_gradient) missing.insert(result.tensor);
+      }
+      continue;
+    }
+    out.push_back(step);
+    out.back().after = std::move(after);
+  }
+  return out;
+}
+
+void leave_out_images(PartitionedBlock& block) {
+  for (std::vector<BlockStep>* steps : {&block.forward, &block.recompute, &block.backward}) {
+    *steps = without_images(block.graph, *steps);
+  }
+}
+
 // Shards the blocks of one job.
 class BlockSharder {
  public:
@@ -168,24 +214,42 @@ class BlockSharder {
     });
   }
 
-  PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
+  PartitionedBlock embedding() const {
+    return end(
+        built([&](const BlockOptions& options) { return build_embedding_block(job_.model, options); }, options_));
+  }
   PartitionedBlock head() const {
     const RowChunks chunks = loss_chunks(job_);
     BlockOptions options = options_;
     options.kernels.casts_weights &= chunks.weight_bytes == 0;  // else each chunk does
-    return end(build_head_block(job_.model, options), chunks);
+    return end(built([&](const BlockOptions& of) { return build_head_block(job_.model, of); }, options), chunks);
   }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
-    return with_part(divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow),
+    const auto build = [&](const BlockOptions& of) { return build_layer_block(job_.model, of, layer.kind); };
+    return with_part(divide(built(build, options_), recompute, layer.narrow),
                      [&](const BlockSharder& part) { return part.layer(layer, recompute); });
   }
   PartitionedBlock prediction(const JobLayer& last) const {
-    return with_part(
-        divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow),
-        [&](const BlockSharder& part) { return part.prediction(last); });
+    const auto build = [&](const BlockOptions& of) { return build_prediction_block(job_.model, of, last.kind); };
+    return with_part(divide(built(build, options_), job_.strategy.recompute, last.narrow),
+                     [&](const BlockSharder& part) { return part.prediction(last); });
   }
 
  private:
+  // Builds a block, with its frozen parts marked; these have no adapters.
+  template <class Build>
+  OperatorGraph built(const Build& build, BlockOptions options) const {
+    const FrozenParts& frozen = job_.training.frozen;
+    OperatorGraph graph = build(options);
+    if (!frozen.any()) return graph;
+    if (options.adapters.rank > 0 && is_frozen(graph, frozen)) {
+      options.adapters = {};
+      graph = build(options);
+    }
+    freeze(graph, frozen);
+    return graph;
+  }
+
   // Adds the block of one part of a microbatch, where microbatches run in parts.
   template <class Shard>
   PartitionedBlock with_part(PartitionedBlock block, const Shard& shard) const {
@@ -205,7 +269,15 @@ class BlockSharder {
       graph = with_chunks(std::move(graph), chunks);
       if (job_.framework.kernels.recomputes_chunks) dropped = made_in_chunks(graph);
     }
-    return partition(std::move(graph), mesh_, end_rules_, dropped, sums());
+    return divided(std::move(graph), end_rules_, dropped);
+  }
+
+  PartitionedBlock divided(OperatorGraph graph, std::span<const AxisRule> rules,
+                           std::span<const TensorId> dropped) const {
+    repeat_images(graph, job_.training.images.mean);
+    PartitionedBlock block = partition(std::move(graph), mesh_, rules, dropped, sums());
+    if (job_.training.images.mean == 0) leave_out_images(block);
+    return block;
   }
 
   GradientSums sums() const {
@@ -236,7 +308,7 @@ class BlockSharder {
     if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), base);
     if (const double rows = expert_load(job_) * expert_rows(job_); rows != 1) scale_expert_rows(graph, rows);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
-    return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
+    return divided(std::move(graph), layer_rules_, dropped);
   }
 
   const Job& job_;
@@ -311,6 +383,10 @@ const ShardedBlocks& ShardedBlocks::at(int stage) const {
 
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage) {
   return blocks.stages.empty() ? job : blocks.stages[static_cast<std::size_t>(stage)]->job;
+}
+
+bool gradients_return(const Job& job, const ShardedBlocks& blocks, int stage, BlockId leaving) {
+  return !job.training.frozen.tower || !leaves_images(blocks.at(stage).of(leaving).graph);
 }
 
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {

@@ -76,6 +76,9 @@ struct ShapedStage {
 };
 // The job as one stage sees it; `blocks` are the job's.
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);
+// True if the stream that a block of a stage leaves has a gradient, which the stage after it sends back: nothing goes
+// back into a frozen tower.
+bool gradients_return(const Job& job, const ShardedBlocks& blocks, int stage, BlockId leaving);
 // Shards one layer that is not recomputed: equal to the blocks for `recomputed` false, and to those of jobs that
 // recompute nothing.
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);

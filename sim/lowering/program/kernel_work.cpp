@@ -14,7 +14,7 @@ double product_of(const AxisLabels& labels, const AxisExtents& local) {
 
 double bytes_of(const OperatorGraph& graph, const Operand& operand, const AxisExtents& local) {
   const Tensor& tensor = graph.tensor(operand.tensor);
-  return product_of(operand.labels, local) * tensor.density * tensor.bytes_per_element;
+  return product_of(operand.labels, local) * tensor.density * tensor.repeats * tensor.bytes_per_element;
 }
 
 KernelWork::Kind kind_of(OperatorKind kind) {

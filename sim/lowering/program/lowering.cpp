@@ -62,6 +62,7 @@ class Lowering {
         data_parallel_(plans_of_stages(job, blocks)),
         max_microbatches_(microbatches(job.strategy, job.training)),
         placement_(placement_of(job.strategy)),
+        gradients_leave_(parts_that_send_gradients()),
         max_chunks_(placement_.max_chunks()),
         program_(empty_program(options)),
         groups_(program_, job, options.folded()),
@@ -138,6 +139,7 @@ class Lowering {
   std::optional<Place> target(int stage, const Pass& pass) const { return place_at(stage, pass, 1); }
   std::optional<Place> origin(int stage, const Pass& pass) const { return place_at(stage, pass, -1); }
   std::optional<Place> place_at(int stage, const Pass& pass, int direction) const;
+  std::vector<bool> parts_that_send_gradients() const;
   TaskId& arrival(bool forward, const Place& place, int microbatch, int replica, int lane);
 
   const Pass& next(int stage, int replica_class) {
@@ -181,6 +183,7 @@ class Lowering {
   std::vector<DataParallelPlan> data_parallel_;  // for each stage
   int max_microbatches_;
   Placement placement_;
+  std::vector<bool> gradients_leave_;  // by part of the model: backward passes send gradients to the part before
   int max_chunks_;
   Program program_;
   RankGroups groups_;
@@ -196,6 +199,19 @@ class Lowering {
   std::vector<TaskId> transfer_waits_for_;  // for the current transfer: there are millions
   std::array<std::vector<TaskId>, 2> arrivals_;
 };
+
+// Nothing is sent back to a part of a frozen tower.
+std::vector<bool> Lowering::parts_that_send_gradients() const {
+  std::vector<bool> out(static_cast<std::size_t>(placement_.parts()), true);
+  if (!job_.training.frozen.any()) return out;
+  for (std::size_t part = 1; part < out.size(); ++part) {
+    const Place before = placement_.place_of(static_cast<int>(part) - 1, 0);
+    const StagePlan& plan = plans_of(plans_, before.stage).front();
+    const BlockId leaving = plan.chunks[static_cast<std::size_t>(before.chunk)].leaving;
+    out[part] = gradients_return(job_, blocks_, before.stage, leaving);
+  }
+  return out;
+}
 
 // Reserves room for whole passes: programs with whole passes are made by the thousand.
 void Lowering::reserve(std::span<const StagePlan> plans) {
@@ -284,6 +300,9 @@ std::optional<Place> Lowering::place_at(int stage, const Pass& pass, int directi
   if (pass.kind == Pass::Kind::backward_weight) return std::nullopt;
   const int part = placement_.part_of(stage, pass.chunk) + (is_forward(pass.kind) ? direction : -direction);
   if (part < 0 || part >= placement_.parts()) return std::nullopt;
+  if (!is_forward(pass.kind) && !gradients_leave_[static_cast<std::size_t>(std::max(part, part + direction))]) {
+    return std::nullopt;
+  }
   return placement_.place_of(part, pass.microbatch);
 }
 

@@ -52,12 +52,13 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
     }
     if (root && block == last) trained = all = {};
     PassPart part{i, i + 1, {}, {}, {}, from};
-    if (gathers && !kept) {
+    if (gathers && !kept && (forward || !chunk.frozen_whole(block))) {
       part.gathers = all;
       part.casts = trained;
     }
     if (makes_weight_gradient(kind)) part.reduces = trained;
-    if (!forward && gathers && layer) part.gathers.shared += gathered_again(job, all.total());
+    if (!forward && gathers && layer && !chunk.frozen_whole(block))
+      part.gathers.shared += gathered_again(job, all.total());
     parts.push_back(part);
   }
   return parts;

@@ -1,6 +1,7 @@
 #include "program/stage_plan.hpp"
 
 #include "base/error.hpp"
+#include "program/frozen_parts.hpp"
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/quantized_exchange.hpp"
@@ -17,7 +18,7 @@ namespace mirfak {
 
 void ChunkPlan::append(BlockId block, int count) {
   if (count == 0) return;
-  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0, 0, 0, 0, 0});
+  if (runs.empty() || runs.back().block != block) runs.push_back({block});
   runs.back().count += count;
 }
 
@@ -117,6 +118,7 @@ TensorCounts count_tensors(const Job& job, const PartitionedBlock& block, bool c
 void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& plan) {
   for (BlockRun& run : plan.runs) {
     run.experts = experts_of(blocks.of(run.block));
+    run.frozen_whole = is_frozen(blocks.of(run.block).graph, job.training.frozen);
     for (const ParameterShard& shard : blocks.of(run.block).parameters) {
       run.largest = std::max(run.largest, shard.elements);
     }
@@ -126,7 +128,7 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     run.frozen = frozen_of(job, blocks.of(run.block), copies);
     // One copy serves as word embedding and as output projection.
     if (plan.beside_embedding && run.block == blocks.head_id()) {
-      (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
+      (job.training.freezes_words() ? run.frozen : run.parameters) -= tied_parameters(blocks);
     }
     if (job.strategy.quantized_reductions) run.quantized = count_tensors(job, blocks.of(run.block), copies);
     // Prediction modules use the model's one head.
@@ -215,18 +217,18 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
       out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
     }
     if (chunk.beside_embedding && chunk.head) out.bytes -= tied_parameters(blocks) * bytes_per_element(job.precision());
-    first = first || chunk.embedding;
+    first = first || chunk.words;
     last = last || chunk.head;
   }
   out.gathered_bytes_per_element = mean_gathered_bytes(job, blocks, chunks);
-  if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(blocks);
+  if (first != last && !job.training.freezes_words()) out.tied_elements = tied_parameters(blocks);
   return out;
 }
 
 }  // namespace
 
-std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement) {
-  const std::vector<std::int32_t> first = placement.holders(0);
+std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement, int words) {
+  const std::vector<std::int32_t> first = placement.holders(words);
   const std::vector<std::int32_t> last = placement.holders(placement.parts() - 1);
   std::vector<std::array<std::int32_t, 2>> out;
   for (std::size_t i = 0; i < std::max(first.size(), last.size()); ++i) {
@@ -254,6 +256,8 @@ ChunkPlan chunk_of(const ModelSpec& model, const Strategy& strategy, const Shard
   ChunkPlan plan;
   plan.embedding = embedding;
   plan.head = head;
+  const std::int64_t join = model.tower_layers;  // the layer that puts images among words
+  plan.words = join == 0 ? embedding : range.first <= join && join < range.first + range.count;
   const auto behind = [&](std::int64_t layer) {
     return layer > 0 ? layers[static_cast<std::size_t>(layer) - 1].kept : ShardedBlocks::kEmbedding;
   };
@@ -277,8 +281,7 @@ StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int st
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index,
                              std::vector<ChunkPlan> of_chunks)
     : stage(stage_index), chunks(std::move(of_chunks)) {
-  const bool embedding =
-      std::any_of(chunks.begin(), chunks.end(), [](const ChunkPlan& chunk) { return chunk.embedding; });
+  const bool embedding = std::any_of(chunks.begin(), chunks.end(), [](const ChunkPlan& chunk) { return chunk.words; });
   for (ChunkPlan& chunk : chunks) {
     chunk.beside_embedding = embedding;
     count_parameters(job, blocks, chunk);

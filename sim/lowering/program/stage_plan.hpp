@@ -47,10 +47,11 @@ struct BlockRun {
   BlockId block = 0;
   int count = 0;
   // Parameters of one of the blocks, on one rank; a word embedding that its chunk holds twice counts once.
-  double parameters = 0;  // trained parameters
-  double experts = 0;     // trained parameters that fewer replicas hold
-  double frozen = 0;      // parameters that are not trained
-  double largest = 0;     // largest single parameter
+  double parameters = 0;      // trained parameters
+  double experts = 0;         // trained parameters that fewer replicas hold
+  double frozen = 0;          // parameters that are not trained
+  double largest = 0;         // largest single parameter
+  bool frozen_whole = false;  // training.frozen leaves the block without gradients
   TensorCounts quantized = {};
 };
 
@@ -59,7 +60,8 @@ struct ChunkPlan {
   std::vector<BlockRun> runs;
   bool embedding = false;  // the chunk holds the embedding
   bool head = false;
-  bool beside_embedding = false;  // the chunk's stage holds the embedding, which the head may be tied to
+  bool words = false;             // the chunk holds the word embeddings: after a tower, if there is one
+  bool beside_embedding = false;  // the chunk's stage holds the word embeddings, which the head may be tied to
   // The embedding or the layers whose streams enter and leave the chunk's layers: the chunk exchanges these streams.
   BlockId entering = ShardedBlocks::kEmbedding;
   BlockId leaving = ShardedBlocks::kEmbedding;
@@ -78,6 +80,7 @@ struct ChunkPlan {
     return {run.parameters - run.experts, run.experts, run.quantized};
   }
   double frozen_of(int index) const { return run_of(index).frozen; }
+  bool frozen_whole(int index) const { return run_of(index).frozen_whole; }
   double largest_parameter() const;
   bool is_layer(int index) const {
     return !(embedding && index == 0) && !(head && index >= blocks() - runs.back().count);
@@ -116,9 +119,10 @@ struct StageParameters {
   HeldParameters held() const { return {elements - expert_elements, expert_elements, quantized}; }
 };
 
-// Pairs of stages that sum the gradients of a word embedding that is also the output projection: holders of the first
-// part of the model and of the last part, in turn. A stage that holds both parts has one copy and nothing to sum.
-std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement);
+// Pairs of stages that sum the gradients of a word embedding that is also the output projection: holders of the part
+// with the words (words_part()) and of the last part, in turn. A stage that holds both parts has one copy and nothing
+// to sum.
+std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement, int words);
 
 // Contents of one stage, independent of its hardware.
 struct StageContents {

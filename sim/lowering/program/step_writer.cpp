@@ -74,7 +74,7 @@ void StepWriter::reduce_gradients() {
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
   for (int own = 0; own < teams_.classes(); ++own) reduce_parts(own);
-  for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_)) {
+  for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_, words_part(job_.strategy, job_.model))) {
     const double tied = teams_.plan(stages[0], 0).parameters.tied_elements;
     if (tied <= 0) continue;
     const Shared embedding{"reduce tied embedding gradients", GroupKind::tied_embedding, stages, tied};

@@ -1,6 +1,7 @@
 #include "energy/job_stragglers.hpp"
 
 #include "simulation/iteration.hpp"
+#include "simulation/sampled_images.hpp"
 #include "simulation/spread.hpp"
 
 #include <fmt/format.h>
@@ -24,14 +25,15 @@ Job without_perturbations(Job job) {
 
 JobStragglers job_stragglers(const Job& job, int samples) {
   const Perturbations& perturbations = job.cluster.perturbations();
+  const bool perturbed = perturbations.is_drawn() || !perturbations.empty();
   JobStragglers out{without_perturbations(job), {}, {}};
   const auto add = [&](double slowdown, const std::string& what) {
     if (slowdown < kLeast) return;
     out.slowdowns.push_back(slowdown);
-    out.notes.push_back(fmt::format("{} {:.4g} times as long, by cluster.perturbations: plans for pipelines that wait",
-                                    what, slowdown));
+    out.notes.push_back(fmt::format("{} {:.4g} times as long, by {}: plans for pipelines that wait", what, slowdown,
+                                    perturbed ? "cluster.perturbations" : "training.images"));
   };
-  if (perturbations.is_drawn()) {
+  if (is_drawn(job)) {
     const Spread spread = sample_iterations(job, {samples, {}, true, 0});
     for (const SampleQuantile& of : spread.quantiles) {
       if (of.share > 0.95) continue;

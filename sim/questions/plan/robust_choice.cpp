@@ -5,6 +5,7 @@
 #include "plan/robust_choice.hpp"
 
 #include "base/random.hpp"
+#include "simulation/sampled_images.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -48,9 +49,9 @@ UncertainTime uncertain_time(const SimulatedStrategy& strategy, const Perturbati
   const IterationResult& result = strategy.iteration;
   UncertainTime out;
   std::vector<double> times = {result.iteration_time_s};
-  if (perturbations.is_drawn()) {
-    Job job = strategy.found.job;
-    job.cluster = perturbed(job.cluster, perturbations);
+  Job job = strategy.found.job;
+  job.cluster = perturbed(job.cluster, perturbations);
+  if (is_drawn(job)) {
     const Spread spread = sample_iterations(job, {kRobustSamples, std::nullopt, true, threads});
     times.clear();
     // Sampled programs have every rank, and what passes exchange has its ports for itself: their share of change
@@ -79,7 +80,8 @@ RobustChoice robust_choice(std::span<const SimulatedStrategy> found, const Pertu
     for (const FoundStrategy& variant : strategy.found.variants) candidates.push_back(simulate_found(variant));
   }
   const RobustStrategy fastest = {candidates.front(), uncertain_time(candidates.front(), perturbations, threads)};
-  RobustChoice out{fastest, fastest, candidates.size(), perturbations.is_drawn()};
+  const bool drawn = perturbations.is_drawn() || fastest.strategy.found.job.training.images.drawn();
+  RobustChoice out{fastest, fastest, candidates.size(), drawn};
   for (std::size_t i = 1; i < candidates.size(); ++i) {
     UncertainTime time = uncertain_time(candidates[i], perturbations, threads);
     const auto key = [](const UncertainTime& of, const SimulatedStrategy& strategy) {

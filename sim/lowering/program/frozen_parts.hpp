@@ -1,0 +1,16 @@
+#pragma once
+
+#include "graph/operator_graph.hpp"
+#include "strategy/training.hpp"
+
+namespace mirfak {
+
+// True if nothing of a block is trained, so that no gradient enters it.
+bool is_frozen(const OperatorGraph& graph, const FrozenParts& parts);
+
+// Marks what is not trained in a block without gradient operators: its frozen parameters, streams from frozen blocks,
+// and all that is made of these alone. Streams of images belong to the tower; a block that reads such a stream and
+// leaves none holds the projector, in front of the words of the decoder.
+void freeze(OperatorGraph& graph, const FrozenParts& parts);
+
+}  // namespace mirfak
