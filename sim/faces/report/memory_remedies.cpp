@@ -282,8 +282,12 @@ Tried combined(Tried from, bool only_groups, const MemoryLimit& limit) {
 
 std::optional<Cluster> enlarged(const Cluster& cluster, int times) {
   std::vector<NodeAllotment> nodes;
-  for (const NodeGroup& group : cluster.groups()) {
-    nodes.push_back(group);
+  const auto groups = cluster.groups();
+  for (int time = 0; cluster.mixes_gpus() && time < times; ++time) {
+    nodes.insert(nodes.end(), groups.begin(), groups.end());
+  }
+  for (std::size_t i = 0; !cluster.mixes_gpus() && i < groups.size(); ++i) {
+    nodes.push_back(groups[i]);
     nodes.back().count *= times;
   }
   try {

@@ -142,7 +142,7 @@ const NodeGroup& Job::hardware_of(int stage, int data) const {
     fail_infeasible({},
                     fmt::format("cluster.nodes: the {} ranks of replica {} of pipeline stage {}, which run every pass "
                                 "together, lie on {} and {}",
-                                last - first + 1, data, stage, nodes.hardware.spec.name, next.hardware.spec.name),
+                                last - first + 1, data, stage, nodes.hardware.name(), next.hardware.name()),
                     "choose node counts so that each tensor- and context-parallel team has one type of node");
   }
   return nodes;
