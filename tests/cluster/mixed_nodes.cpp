@@ -141,7 +141,7 @@ TEST_CASE("limits and clocks are one value for all kinds or one for each, and a 
 TEST_CASE("parts are read strictly, and what is not clear with them is refused") {
   CHECK(contains(failure(kParts + ", gpus: 8"), "type.gpus: parts say which GPUs the node has"));
   CHECK(contains(failure(kParts + ", gpu: rtx-4090"), "leave gpu or parts out"));
-  CHECK(contains(failure("parts: []"), "expected at least one part"));
+  CHECK(contains(failure("parts: []"), "expected 1 to 64 parts"));
   CHECK(contains(failure("parts: {gpu: rtx-4090}"), "type.parts: expected"));
   CHECK(contains(failure("parts: [{gpu: rtx-4090}]"), "type.parts[0]: the key 'gpus' is missing"));
   CHECK(contains(failure("parts: [{gpu: rtx-4091, gpus: 1}]"), "type.parts[0].gpu: unknown GPU 'rtx-4091'"));

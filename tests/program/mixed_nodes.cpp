@@ -4,11 +4,13 @@
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
 #include "network/topology.hpp"
+#include "simulation/cluster_draw.hpp"
 #include "support/frameworks.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -151,6 +153,26 @@ TEST_CASE("the network joins each GPU of a mixed node once, by the links of its 
   };
   CHECK(seconds(nodes) == seconds(slow));
   CHECK(seconds(nodes) > simulate(job_of(all_in_one, same)).result.iteration_time_s);
+}
+
+TEST_CASE("a mixed node without a job is one idle node, with all of its GPUs") {
+  GpuSpec twin = host().gpu;
+  twin.name = "twin";
+  const auto draw_of = [](const Cluster& cluster, Cluster first_node) {
+    Job job = job_of(Sizes{1, 1, 0}, std::move(first_node));
+    std::vector<int> devices(8);
+    std::iota(devices.begin(), devices.end(), 0);
+    job.part = std::make_shared<const ClusterPart>(ClusterPart{cluster, devices});
+    return cluster_draw(cluster, simulate_together(std::vector<JobAmong>{{job, 0}}, 2));
+  };
+  const ClusterDraw mixed = draw_of(halves(host(), twin, 3), halves(host(), twin, 1));
+  const ClusterDraw plain = draw_of(whole(host(), host().gpu, 3), whole(host(), host().gpu, 1));
+  CHECK(mixed.idle_nodes == 2);
+  CHECK(mixed.hosts_w == doctest::Approx(plain.hosts_w));
+  CHECK(mixed.idle_w == doctest::Approx(plain.idle_w));
+  CHECK(mixed.jobs_w == doctest::Approx(plain.jobs_w));
+  CHECK(mixed.usd_per_hour == doctest::Approx(plain.usd_per_hour));
+  CHECK(mixed.idle_usd_per_hour == doctest::Approx(plain.idle_usd_per_hour));
 }
 
 TEST_CASE("faster GPUs of a node may take more of the batch, which takes less time; one team has one kind") {

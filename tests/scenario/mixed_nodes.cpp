@@ -1,7 +1,9 @@
 // Scenarios whose nodes hold several kinds of GPU: what they complete to, what stages stand on, what is refused.
 #include "fixture.hpp"
+#include "scenario/jobs_file.hpp"
 #include "scenario/search_scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "training/failures.hpp"
 
 #include <doctest/doctest.h>
 
@@ -64,6 +66,24 @@ TEST_CASE("stages of their own shape stand on the kinds of a node, in their orde
   CHECK(scenario.job.hardware_of(1, 1).hardware.gpu.name == "rtx-3090");
   CHECK(scenario.job.hardware_of(2, 0).hardware.gpu.name == "rtx-4090");
   CHECK(simulate(scenario.job).result.iteration_time_s > 0);
+}
+
+TEST_CASE("a mixed node fails as one, and one of several jobs has all of it") {
+  const Cluster cluster = parse(kMixed).job.cluster;
+  CHECK(unit_count(FailureUnit::node, cluster, 1) == 2);
+  CHECK(unit_count(FailureUnit::gpu, cluster, 1) == 16);
+  CHECK(unit_count(FailureUnit::link, cluster, 1) == 2);
+
+  const std::string jobs =
+      "cluster: {nodes: [{type: {like: rtx-4090-pcie-8, parts: [{gpu: rtx-4090, gpus: 4}, {gpu: rtx-3090, gpus: 4}]},\n"
+      "                   count: 3}]}\n"
+      "jobs: [{name: a, nodes: \"0,2\", scenario: {model: gpt3-1.3b, training: {global_batch: 64},\n"
+      "        strategy: {tensor: 4, micro_batch: 1}}}]\n";
+  const JobsFile file = read_jobs(Document::from_text(jobs, "test.yaml"), ScenarioSources(data_folders()));
+  const Cluster& own = file.jobs.front().job().cluster;
+  CHECK(own.nodes() == 2);
+  CHECK(own.gpus() == 16);
+  CHECK(own.gpu_of(12).name == "rtx-3090");
 }
 
 TEST_CASE("a search takes mixed nodes as they are") {

@@ -23,7 +23,7 @@ namespace {
 constexpr int kMaxClusterGpus = 1 << 20;
 constexpr int kMaxNodePorts = 1024;
 constexpr int kMaxRanksPerGpu = 64;
-constexpr int kMaxMixedNodes = 1024;  // nodes of several kinds of GPU; each kind of each is a group
+constexpr int kMaxKinds = 2048;  // kinds of GPU of all nodes that hold several: each is a group
 
 // Gives ranks that share a GPU devices of their own.
 void read_sharing(const Node& ranks, NodeSpec& spec) {
@@ -149,9 +149,7 @@ void read_gpus(const Node& gpus, NodeSpec& spec) {
 void read_changes(Mapping& entry, const Catalog& catalog, std::size_t kind, std::size_t kinds, NodeHardware& hardware) {
   NodeSpec& spec = hardware.spec;
   const int gpus_of_type = spec.gpus;
-  if (const std::optional<Node> gpus = entry.find("gpus")) {
-    read_gpus(*gpus, spec);
-  }
+  if (const std::optional<Node> gpus = entry.find("gpus")) read_gpus(*gpus, spec);
   if (const std::optional<Node> ranks = entry.find("ranks_per_gpu")) read_sharing(*ranks, spec);
   if (const std::optional<Node> network = entry.find("network")) {
     hardware.network = catalog.link(*network, LinkEnd::nodes);
@@ -199,16 +197,21 @@ std::vector<NodeAllotment> read_node(Mapping& entry, const Catalog& catalog, con
 std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const std::optional<Node>& price) {
   std::vector<NodeAllotment> allotments;
   int gpus = 0;
+  int kinds = 0;  // of nodes that hold several
   for (const Node& item : section.as_items()) {
     Mapping mapping(item);
     std::vector<NodeAllotment> node = read_node(mapping, catalog, price);
     const NodeSpec& spec = node.front().hardware.spec;
-    const int most = spec.part ? kMaxMixedNodes : (kMaxClusterGpus - gpus) / spec.gpus;
+    const int room = (kMaxClusterGpus - gpus) / spec.gpus;
+    const auto of_node = static_cast<int>(node.size());
+    const int most = spec.part ? std::min((kMaxKinds - kinds) / of_node, room) : room;
     const auto count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
     mapping.finish();
     gpus += count * spec.gpus;
-    if (!spec.part) node.front().count = count;
-    for (int i = 0; i < (spec.part ? count : 1); ++i) allotments.insert(allotments.end(), node.begin(), node.end());
+    const int apart = spec.part ? count : 1;  // kinds of GPU of a node follow each other, node after node
+    kinds += spec.part ? count * of_node : 0;
+    node.front().count = count / apart;
+    for (int i = 0; i < apart; ++i) allotments.insert(allotments.end(), node.begin(), node.end());
   }
   if (allotments.empty()) section.fail("expected at least one entry {type: ..., count: ...}");
   return allotments;
@@ -340,7 +343,7 @@ std::vector<NodeGroup> Cluster::kinds() const {
 
 bool Cluster::mixes_gpus() const {
   return std::any_of(held_->groups.begin(), held_->groups.end(),
-                     [](const NodeGroup& group) { return bool(group.hardware.spec.part); });
+                     [](const NodeGroup& group) { return group.hardware.spec.part.gpus > 0; });
 }
 
 bool Cluster::shares_gpus() const {
@@ -394,8 +397,7 @@ void divide_cap(const Node& cap, double cap_w, std::vector<NodeAllotment>& nodes
   double all_w = 0;
   double least_w = 0;
   for (const NodeAllotment& allotment : nodes) {
-    const double gpus = allotment.count * (static_cast<double>(allotment.hardware.spec.gpus_of_kind()) /
-                                           allotment.hardware.spec.ranks_per_gpu);
+    const double gpus = static_cast<double>(allotment.gpus()) / allotment.hardware.spec.ranks_per_gpu;
     all_w += gpus * allotment.hardware.gpu.limit_w();
     least_w += gpus * lowest_limit_w(allotment.hardware.gpu);
   }

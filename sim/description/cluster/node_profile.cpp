@@ -9,6 +9,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxGpusOfNode = 4096;
+constexpr std::size_t kMaxParts = 64;
 // Limits beyond which something other than the speed of a processor is wrong.
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
@@ -59,7 +60,12 @@ std::vector<NodeKind> read_node_parts(ProfileFile& file, const Node& parts) {
     out.push_back({gpu, gpus, link("scale_up"), link("host_link")});
     part.finish();
   }
-  if (out.empty()) parts.fail("expected at least one part {gpu: ..., gpus: ...}");
+  if (out.empty() || out.size() > kMaxParts) {
+    parts.fail(fmt::format("expected 1 to {} parts {{gpu: ..., gpus: ...}}, found {}", kMaxParts, out.size()));
+  }
+  std::int64_t gpus = 0;
+  for (const NodeKind& kind : out) gpus += kind.gpus;
+  if (gpus > kMaxGpusOfNode) parts.fail(fmt::format("{} GPUs in all, and a node has {} at most", gpus, kMaxGpusOfNode));
   return out;
 }
 
