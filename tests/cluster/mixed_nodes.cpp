@@ -146,6 +146,9 @@ TEST_CASE("parts are read strictly, and what is not clear with them is refused")
   CHECK(contains(failure("parts: [{gpu: rtx-4090}]"), "type.parts[0]: the key 'gpus' is missing"));
   CHECK(contains(failure("parts: [{gpu: rtx-4091, gpus: 1}]"), "type.parts[0].gpu: unknown GPU 'rtx-4091'"));
   CHECK(contains(failure("parts: [{gpu: rtx-4090, gpus: 1, ports: 2}]"), "type.parts[0].ports: unknown key"));
+  CHECK(
+      contains(failure("parts: [{gpu: rtx-4090, gpus: 1, scale_up: nvlink}]"), "type.parts[0].scale_up: unknown link"));
+  CHECK(contains(failure("parts: [{gpu: rtx-4090, gpus: 4096}, {gpu: rtx-3090, gpus: 1}]"), "4097 GPUs in all"));
   CHECK(contains(failure(kParts + ", scale_up_domain: 16, wiring: switched"), "form no domain together"));
   CHECK(contains(failure(kParts + ", wiring: cube-mesh"), "a cube mesh joins 8 GPUs of one kind"));
   CHECK(contains(failure("parts: [{gpu: {like: h100, tdp_w: 600}, gpus: 1}, {gpu: {like: h100}, gpus: 1}]"),

@@ -51,13 +51,14 @@ std::vector<NodeKind> read_node_parts(ProfileFile& file, const Node& parts) {
       other->fail("parts say which GPUs the node has, and how many", fmt::format("leave {} or parts out", key));
     }
   }
+  const Node scale_up = root.require("scale_up");
+  const Node host_link = root.require("host_link");
   std::vector<NodeKind> out;
   for (const Node& item : parts.as_items()) {
     Mapping part(item);
     const Node gpu = part.require("gpu");
     const int gpus = static_cast<int>(part.require("gpus").as_integer(1, kMaxGpusOfNode));
-    const auto link = [&](const char* key) { return part.has(key) ? part.require(key) : root.require(key); };
-    out.push_back({gpu, gpus, link("scale_up"), link("host_link")});
+    out.push_back({gpu, gpus, part.find("scale_up").value_or(scale_up), part.find("host_link").value_or(host_link)});
     part.finish();
   }
   if (out.empty() || out.size() > kMaxParts) {

@@ -109,7 +109,7 @@ void check_shaped_stages(const Job& job) {
         {},
         fmt::format("pipeline stage {} of its own shape, ranks {} to {}, lies on {} and {}", stage,
                     job.first_rank(stage), job.last_rank(stage), nodes->hardware.name(), last.hardware.name()),
-        "give each of strategy.stages nodes of one type, in the order of cluster.nodes");
+        "give each of strategy.stages nodes of one type and one kind of GPU, in the order of cluster.nodes");
   }
 }
 
@@ -242,7 +242,7 @@ void check_experts(const Job& job) {
           fmt::format("the expert-parallel group of replicas {} to {} of pipeline stage {} lies on {} and {}",
                       replica - replica % together, replica - replica % together + together - 1, stage,
                       first.hardware.name(), own.hardware.name()),
-          "choose node counts or strategy.expert so that each expert-parallel group has one type of node");
+          "choose node counts or strategy.expert so that each expert-parallel group has one type of node and GPU");
     }
   }
 }
