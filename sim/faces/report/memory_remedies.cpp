@@ -281,15 +281,11 @@ Tried combined(Tried from, bool only_groups, const MemoryLimit& limit) {
 }
 
 std::optional<Cluster> enlarged(const Cluster& cluster, int times) {
-  std::vector<NodeAllotment> nodes;
   const auto groups = cluster.groups();
-  for (int time = 0; cluster.mixes_gpus() && time < times; ++time) {
-    nodes.insert(nodes.end(), groups.begin(), groups.end());
-  }
-  for (std::size_t i = 0; !cluster.mixes_gpus() && i < groups.size(); ++i) {
-    nodes.push_back(groups[i]);
-    nodes.back().count *= times;
-  }
+  const int repeats = cluster.mixes_gpus() ? times : 1;  // of nodes whose kinds of GPU are groups of one node each
+  std::vector<NodeAllotment> nodes;
+  for (int i = 0; i < repeats; ++i) nodes.insert(nodes.end(), groups.begin(), groups.end());
+  for (NodeAllotment& allotment : nodes) allotment.count *= times / repeats;
   try {
     return Cluster(std::move(nodes), cluster.fabric(), {}, cluster.facility());
   } catch (const Error&) {
