@@ -61,7 +61,7 @@ void each_shape(const StrategySpace& space, const Cluster& cluster, std::size_t 
                 const std::function<void(const std::vector<StageShape>&)>& visit) {
   if (type == cluster.groups().size()) return visit(stages);
   const NodeGroup& nodes = cluster.groups()[type];
-  const int gpus = nodes.count * nodes.hardware.spec.gpus;
+  const int gpus = nodes.gpus();
   for (const int tensor : space.tensor) {
     if (tensor > nodes.hardware.spec.scale_up_domain && !space.tensor_across_domains) continue;
     for (int count = 1; count * tensor <= gpus; ++count) {
@@ -140,7 +140,7 @@ std::vector<std::vector<std::string>> hardware_of(const Job& job) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     for (int replica = 0; replica < job.strategy.shape_of(stage).data; ++replica) {
       const int device = job.rank_of(stage, replica, 0);
-      out[static_cast<std::size_t>(stage)].push_back(job.cluster.group_of(device).hardware.spec.name);
+      out[static_cast<std::size_t>(stage)].push_back(job.cluster.group_of(device).hardware.name());
     }
   }
   return out;
@@ -451,7 +451,7 @@ double usd_per_s(const Cluster& cluster) {
   constexpr double seconds_per_hour = 3600;
   double sum = 0;
   for (const NodeGroup& group : cluster.groups()) {
-    sum += group.count * group.hardware.spec.gpus * group.price->usd_per_gpu_hour.value / seconds_per_hour;
+    sum += group.gpus() * group.price->usd_per_gpu_hour.value / seconds_per_hour;
   }
   return sum;
 }

@@ -398,6 +398,35 @@ TEST_CASE("two types with ranks numbered replica by replica: a search finds what
   }
 }
 
+TEST_CASE(
+    "nodes of two kinds of GPU: a search finds what simulating every strategy finds, with the nodes as they are") {
+  SmallSpace of = two_node_types();
+  NodeAllotment one = of.job.cluster.groups()[1];
+  one.count = 1;
+  one.hardware.spec.part = {0, 4};
+  NodeAllotment other = one;
+  other.hardware.gpu = of.job.cluster.groups()[0].hardware.gpu;
+  other.hardware.spec.part = {4, 4};
+  other.hardware.spec.entry = 1;
+  for (const int nodes : {1, 2}) {
+    CAPTURE(nodes);
+    std::vector<NodeAllotment> kinds = {one, other};
+    if (nodes == 2) kinds.insert(kinds.end(), {one, other});
+    of.job.cluster = Cluster(kinds, of.job.cluster.fabric());
+    std::vector<JudgedStrategy> all;
+    add_simulated(of, kinds, true, all);
+    for (const SearchObjective objective : {SearchObjective::time, SearchObjective::cost, SearchObjective::energy}) {
+      CAPTURE(static_cast<int>(objective));
+      SearchSpec spec;
+      spec.space = of.space;
+      spec.objective = objective;
+      const std::vector<FoundLayout> expected = best_of(all, spec);
+      CHECK(!expected.empty());
+      check_same(search(of.job, spec), expected);
+    }
+  }
+}
+
 TEST_CASE("a mix has blocks that run on all of it, whatever each type runs alone") {
   // V100 has no fused attention, so neither has a mix with it; the A100 alone has.
   SmallSpace of = two_node_types();

@@ -70,6 +70,18 @@ Document without_table(const Document& gpu, const Value& like) {
   return gpu.with_root(std::move(root));
 }
 
+// Returns a node type as another one, `own`, is like it: `parts` and `gpu` with `gpus` say the same, so that one of
+// them in `own` leaves out the other.
+Document without_gpus(const Document& node, const Value& own) {
+  const bool parts = own.find("parts") != nullptr;
+  if (!parts && own.find("gpu") == nullptr && own.find("gpus") == nullptr) return node;
+  Value root = node.root();
+  std::erase_if(root.fields, [&](const Value::Field& field) {
+    return parts ? field.key == "gpu" || field.key == "gpus" : field.key == "parts";
+  });
+  return node.with_root(std::move(root));
+}
+
 // Returns the text of a mapping of hardware, in which names of files have the same meaning in any folder.
 std::string independent_text(const Node& stated) {
   static const std::set<std::string, std::less<>> references = {"like",      "gpu",     "scale_up",
@@ -77,6 +89,10 @@ std::string independent_text(const Node& stated) {
   const std::function<Value(const Node&)> independent = [&](const Node& mapping) {
     Value out = mapping.value();
     for (Value::Field& field : out.fields) {
+      if (field.key == "parts") {
+        const std::vector<Node> parts = mapping.child(field.value, field.key).as_items();
+        for (std::size_t i = 0; i < parts.size(); ++i) field.value.items[i] = independent(parts[i]);
+      }
       if (!references.contains(field.key)) continue;
       const Node reference = mapping.child(field.value, field.key);
       if (reference.is_mapping()) {
@@ -111,7 +127,10 @@ struct StatedProfile {
         Document::from_file(catalog.path_of(kind, Node(document, document.root(), path).child(*like, "like")));
     const bool own_table = document.root().find("gemm") != nullptr || document.root().find("gemm_like") != nullptr;
     const bool borrows = kind == ProfileKind::gpu && !own_table;
-    return {completed_profile(document, name, borrows ? without_table(other, *like) : other), name, path};
+    const Document taken = kind == ProfileKind::node ? without_gpus(other, document.root())
+                           : borrows                 ? without_table(other, *like)
+                                                     : other;
+    return {completed_profile(document, name, taken), name, path};
   }
 };
 
@@ -139,7 +158,7 @@ StatedProfile StatedProfile::of_mapping(const Node& mapping, const std::vector<s
 struct Catalog::Memory {
   Remembered<GpuSpec> gpus;
   Remembered<LinkSpec> links;
-  Remembered<NodeHardware> nodes;
+  Remembered<std::vector<NodeHardware>> nodes;
   Remembered<std::vector<PriceSpec>> prices;
   Remembered<std::vector<std::string>> names;
 };
@@ -217,53 +236,102 @@ LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
                  "`mirfak list links` shows what links join");
 }
 
-NodeHardware Catalog::read_parts(ProfileFile& file) const {
-  const NodeProfile profile = read_node_profile(file);
-  GpuSpec device = profile.gpu.is_mapping() ? read_gpu(StatedProfile::of_mapping(profile.gpu, names(ProfileKind::gpu)))
-                                            : gpu(profile.gpu);
-  NodeHardware out{profile.spec,
-                   std::move(device),
-                   link(profile.scale_up, LinkEnd::gpus),
-                   link(profile.host_link, LinkEnd::host),
-                   link(profile.network, LinkEnd::nodes),
-                   {}};
-  out.spec.gpu = profile.gpu.is_mapping() ? out.gpu.name : profile.gpu.as_string();
+namespace {
+
+// Joins kinds that follow each other and are one, and says which GPUs of the node are of each kind. A node whose GPUs
+// are all of one kind is the same as if it were written without parts.
+std::vector<NodeHardware> numbered(std::vector<NodeHardware> kinds, const std::vector<NodeKind>& stated) {
+  std::vector<NodeHardware> out;
+  int gpus = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    for (const NodeHardware& other : out) {
+      if (other.gpu.name != kinds[i].gpu.name || other.gpu == kinds[i].gpu) continue;
+      stated[i].gpu.fail(fmt::format("two different GPUs of the node have the name {}", other.gpu.name),
+                         "give this one the key `name`");
+    }
+    kinds[i].spec.part = {gpus, stated[i].gpus};
+    gpus += stated[i].gpus;
+    const bool goes_on = !out.empty() && out.back().gpu == kinds[i].gpu && out.back().scale_up == kinds[i].scale_up &&
+                         out.back().host_link == kinds[i].host_link;
+    if (goes_on) {
+      out.back().spec.part.gpus += stated[i].gpus;
+    } else {
+      out.push_back(std::move(kinds[i]));
+    }
+  }
+  if (out.size() == 1) out.front().spec.part = {};
   return out;
 }
 
-NodeHardware Catalog::read_node(const StatedProfile& stated) const {
+}  // namespace
+
+std::vector<NodeHardware> Catalog::read_kinds(ProfileFile& file) const {
+  const NodeProfile profile = read_node_profile(file);
+  std::vector<NodeHardware> kinds;
+  for (const NodeKind& kind : profile.kinds) {
+    GpuSpec device =
+        kind.gpu.is_mapping() ? read_gpu(StatedProfile::of_mapping(kind.gpu, names(ProfileKind::gpu))) : gpu(kind.gpu);
+    NodeHardware& out = kinds.emplace_back(NodeHardware{profile.spec,
+                                                        std::move(device),
+                                                        link(kind.scale_up, LinkEnd::gpus),
+                                                        link(kind.host_link, LinkEnd::host),
+                                                        link(profile.network, LinkEnd::nodes),
+                                                        {}});
+    out.spec.gpu = kind.gpu.is_mapping() ? out.gpu.name : kind.gpu.as_string();
+    out.spec.scale_up = FileReference(kind.scale_up).independent();
+    out.spec.host_link = FileReference(kind.host_link).independent();
+  }
+  return numbered(std::move(kinds), profile.kinds);
+}
+
+std::vector<NodeHardware> Catalog::read_node(const StatedProfile& stated) const {
   if (stated.document.root().find("correction") == nullptr) {
     ProfileFile whole = stated.completed(*this, ProfileKind::node);
-    return read_parts(whole);
+    return read_kinds(whole);
   }
   ProfileFile file(stated.document, stated.name, stated.path);
   const std::optional<Node> like = file.root().find("like");
-  if (!like) return read_parts(file);
+  if (!like) return read_kinds(file);
   // One step only, so that the names cannot form a circle.
   ProfileFile other(path_of(ProfileKind::node, *like));
   if (other.root().has("like")) like->fail(fmt::format("{} is like another node type itself", other.name()));
-  NodeHardware out = read_parts(other);
-  out.spec.name = file.name();
-  out.spec.title = file.title();
-  read_host_factor(file, out.spec);
-  out.spec.correction = read_correction(file);
+  std::vector<NodeHardware> out = read_kinds(other);
+  NodeSpec changed = out.front().spec;
+  changed.name = file.name();
+  changed.title = file.title();
+  read_host_factor(file, changed);
+  changed.correction = read_correction(file);
   file.finish();
+  for (NodeHardware& kind : out) {
+    kind.spec.name = changed.name;
+    kind.spec.title = changed.title;
+    kind.spec.host_factor = changed.host_factor;
+    kind.spec.correction = changed.correction;
+  }
   return out;
 }
 
 NodeHardware Catalog::node(const FileReference& reference) const {
+  std::vector<NodeHardware> kinds = node_kinds(reference);
+  if (kinds.size() == 1) return std::move(kinds.front());
+  reference.fail(fmt::format("a node of type {} holds several kinds of GPU, and nodes of one kind are expected here",
+                             kinds.front().spec.name),
+                 "choose a node type without `parts`");
+}
+
+std::vector<NodeHardware> Catalog::node_kinds(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] { return read_node(StatedProfile::of_file(path)); });
 }
 
-NodeHardware Catalog::stated_node(const Node& stated) const {
-  std::string asked = stated.is_mapping() ? independent_text(stated) : FileReference(stated).independent();
-  NodeHardware out =
+std::vector<NodeHardware> Catalog::stated_node(const Node& stated) const {
+  const std::string asked = stated.is_mapping() ? independent_text(stated) : FileReference(stated).independent();
+  std::vector<NodeHardware> out =
       stated.is_mapping()
           ? memory_->nodes.get(asked,
                                [&] { return read_node(StatedProfile::of_mapping(stated, names(ProfileKind::node))); })
-          : node(FileReference(stated));
-  out.spec.asked = std::move(asked);
+          : node_kinds(FileReference(stated));
+  for (NodeHardware& kind : out) kind.spec.asked = asked;
   return out;
 }
 

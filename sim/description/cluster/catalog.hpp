@@ -28,10 +28,13 @@ class Catalog {
   GpuSpec gpu(const FileReference& reference) const;
   LinkSpec link(const FileReference& reference) const;
   LinkSpec link(const FileReference& reference, LinkEnd to) const;  // Error unless the link joins a GPU to `to`
+  // Returns a node type whose GPUs are of one kind; Error for one with several.
   NodeHardware node(const FileReference& reference) const;
+  // Returns a node type with each kind of its GPUs, in their order.
+  std::vector<NodeHardware> node_kinds(const FileReference& reference) const;
   // Returns the node type that a scenario states: a name, the path of a file, or a mapping with the keys of such a
-  // file, `like` another type (hw_profiles/README.md). Sets NodeSpec::asked.
-  NodeHardware stated_node(const Node& stated) const;
+  // file, `like` another type (hw_profiles/README.md), with each kind of its GPUs. Sets NodeSpec::asked.
+  std::vector<NodeHardware> stated_node(const Node& stated) const;
 
   // Returns the price of a GPU. `choice` is "on-demand" or "spot" (the median over providers), a list, a slash and one
   // of these words ("aws/spot", "./ours.yaml/spot"), or the path of a list, which means its on-demand prices. nullopt
@@ -53,8 +56,8 @@ class Catalog {
   struct Memory;  // profiles read so far
 
   GpuSpec read_gpu(const StatedProfile& stated) const;
-  NodeHardware read_node(const StatedProfile& stated) const;
-  NodeHardware read_parts(ProfileFile& file) const;
+  std::vector<NodeHardware> read_node(const StatedProfile& stated) const;
+  std::vector<NodeHardware> read_kinds(ProfileFile& file) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<Memory> memory_;

@@ -23,6 +23,7 @@ namespace {
 constexpr int kMaxClusterGpus = 1 << 20;
 constexpr int kMaxNodePorts = 1024;
 constexpr int kMaxRanksPerGpu = 64;
+constexpr int kMaxKinds = 2048;  // kinds of GPU of all nodes that hold several: each is a group
 
 // Gives ranks that share a GPU devices of their own.
 void read_sharing(const Node& ranks, NodeSpec& spec) {
@@ -30,6 +31,17 @@ void read_sharing(const Node& ranks, NodeSpec& spec) {
   spec.ranks_per_gpu = static_cast<int>(ranks.as_integer(1, kMaxRanksPerGpu));
   spec.gpus *= spec.ranks_per_gpu;
   spec.scale_up_domain *= spec.ranks_per_gpu;
+  spec.part.first *= spec.ranks_per_gpu;
+  spec.part.gpus *= spec.ranks_per_gpu;
+}
+
+// Returns what a key states for one kind of GPU: one value for all kinds of the node, or a list with one for each.
+Node of_kind(const Node& stated, std::size_t kind, std::size_t kinds) {
+  if (kinds == 1 || !stated.is_sequence()) return stated;
+  const std::vector<Node> each = stated.as_items();
+  if (each.size() == kinds) return each[kind];
+  stated.fail(fmt::format("{} values, and the node holds {} kinds of GPU", each.size(), kinds),
+              "write one value for all of them, or a list with one for each of the parts");
 }
 
 void read_clock(const Node& clock, const GpuSpec& gpu, NodeSpec& spec) {
@@ -85,6 +97,9 @@ void read_surroundings(Mapping& entry, NodeSpec& spec) {
 void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardware& hardware) {
   const std::optional<Node> topology = entry.find("topology");
   const std::optional<Node> scale_up = entry.find("scale_up");
+  if (topology && hardware.spec.part) {
+    topology->fail("topology files describe nodes whose GPUs are of one kind", "leave it out, or the node's `parts`");
+  }
   if (!topology) {
     if (scale_up) {
       scale_up->fail("the node type says what is between its GPUs",
@@ -115,16 +130,26 @@ void read_disks(Mapping& entry, NodeSpec& spec) {
   }
 }
 
+// Reads how many GPUs of a node are used.
+void read_gpus(const Node& gpus, NodeSpec& spec) {
+  if (spec.part) {
+    if (gpus.as_integer(1, spec.gpus) == spec.gpus) return;
+    gpus.fail(fmt::format("the node holds several kinds of GPU, {} in all, and it is not clear which of them are meant",
+                          spec.gpus),
+              "write the GPUs that are used in `parts` of the node type");
+  }
+  const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
+  spec.gpus = static_cast<int>(gpus.as_integer(1, spec.gpus));
+  spec.scale_up_domain = nodes_per_domain * spec.gpus;
+}
+
 // Reads the changes of an entry to its node type: another network, only some of the GPUs used, or several ranks on each
-// GPU. Unused GPUs leave the ports and the host's power as they are.
-void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
+// GPU. Unused GPUs leave the ports and the host's power as they are. `kind`, `kinds`: number of the hardware among the
+// kinds of GPU of its node, and their count.
+void read_changes(Mapping& entry, const Catalog& catalog, std::size_t kind, std::size_t kinds, NodeHardware& hardware) {
   NodeSpec& spec = hardware.spec;
   const int gpus_of_type = spec.gpus;
-  if (const std::optional<Node> gpus = entry.find("gpus")) {
-    const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
-    spec.gpus = static_cast<int>(gpus->as_integer(1, spec.gpus));
-    spec.scale_up_domain = nodes_per_domain * spec.gpus;
-  }
+  if (const std::optional<Node> gpus = entry.find("gpus")) read_gpus(*gpus, spec);
   if (const std::optional<Node> ranks = entry.find("ranks_per_gpu")) read_sharing(*ranks, spec);
   if (const std::optional<Node> network = entry.find("network")) {
     hardware.network = catalog.link(*network, LinkEnd::nodes);
@@ -134,8 +159,12 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
   read_disks(entry, spec);
   read_surroundings(entry, spec);
-  if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
-  if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) read_power_limit(*limit, hardware.gpu);
+  if (const std::optional<Node> clock = entry.find("clock_mhz")) {
+    read_clock(of_kind(*clock, kind, kinds), hardware.gpu, spec);
+  }
+  if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) {
+    read_power_limit(of_kind(*limit, kind, kinds), hardware.gpu);
+  }
 }
 
 // Finds the price of an allotment. `asked` is the price that the entry states, else the cluster's; nullptr: neither.
@@ -151,32 +180,52 @@ void find_price(const Node* asked, const Catalog& catalog, NodeAllotment& allotm
   allotment.price_asked = text.front() == '/' ? quoted_yaml(text) : text;  // a path may hold anything
 }
 
+// Reads a node of an entry: an allotment for each kind of its GPUs.
+std::vector<NodeAllotment> read_node(Mapping& entry, const Catalog& catalog, const std::optional<Node>& price) {
+  std::vector<NodeHardware> kinds = catalog.stated_node(entry.require("type"));
+  const std::optional<Node> own = entry.find("price");
+  std::vector<NodeAllotment> out;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    NodeAllotment& allotment = out.emplace_back(NodeAllotment{std::move(kinds[kind]), 1, {}});
+    const std::optional<Node> asked = own ? of_kind(*own, kind, kinds.size()) : price;
+    find_price(asked ? &*asked : nullptr, catalog, allotment);
+    read_changes(entry, catalog, kind, kinds.size(), allotment.hardware);
+  }
+  return out;
+}
+
 std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const std::optional<Node>& price) {
   std::vector<NodeAllotment> allotments;
   int gpus = 0;
+  int kinds = 0;  // of nodes that hold several
   for (const Node& item : section.as_items()) {
     Mapping mapping(item);
-    NodeAllotment allotment{catalog.stated_node(mapping.require("type")), 0, {}};
-    const std::optional<Node> own = mapping.find("price");
-    find_price(own ? &*own : price ? &*price : nullptr, catalog, allotment);
-    read_changes(mapping, catalog, allotment.hardware);
-    const int most = (kMaxClusterGpus - gpus) / allotment.hardware.spec.gpus;
-    allotment.count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
+    std::vector<NodeAllotment> node = read_node(mapping, catalog, price);
+    const NodeSpec& spec = node.front().hardware.spec;
+    const int room = (kMaxClusterGpus - gpus) / spec.gpus;
+    const auto of_node = static_cast<int>(node.size());
+    const int most = spec.part ? std::min((kMaxKinds - kinds) / of_node, room) : room;
+    const auto count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
     mapping.finish();
-    gpus += allotment.count * allotment.hardware.spec.gpus;
-    allotments.push_back(std::move(allotment));
+    gpus += count * spec.gpus;
+    const int apart = spec.part ? count : 1;  // kinds of GPU of a node follow each other, node after node
+    kinds += spec.part ? count * of_node : 0;
+    node.front().count = count / apart;
+    for (int i = 0; i < apart; ++i) allotments.insert(allotments.end(), node.begin(), node.end());
   }
   if (allotments.empty()) section.fail("expected at least one entry {type: ..., count: ...}");
   return allotments;
 }
 
-// Numbers the entries; entries with equal nodes get one number. Types of one name may come from different files.
+// Numbers the kinds of GPU of the entries; equal ones of equal nodes get one number. Types of one name may come from
+// different files.
 void number_entries(std::vector<NodeAllotment>& nodes) {
   const auto stated = [](const NodeHardware& of) {
     const NodeSpec& spec = of.spec;
-    return std::tuple(std::tie(spec.asked, spec.network, spec.scale_up, spec.topology.file),
-                      std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, spec.clock_hz, of.gpu.power_limit_w,
-                                 spec.cooling, spec.feed));
+    return std::tuple(
+        std::tie(spec.asked, of.gpu.name, spec.host_link, spec.network, spec.scale_up, spec.topology.file),
+        std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, spec.clock_hz, of.gpu.power_limit_w, spec.cooling,
+                   spec.feed));
   };
   std::map<decltype(stated(nodes.front().hardware)), int> known;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -202,7 +251,8 @@ int nodes_of_a_domain(const NodeSpec& spec, int count) {
 std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
   std::vector<NodeAllotment> out;
   for (NodeAllotment& next : nodes) {
-    const bool same = !out.empty() && out.back().hardware == next.hardware && out.back().price == next.price;
+    const bool same = !out.empty() && !next.hardware.spec.part && out.back().hardware == next.hardware &&
+                      out.back().price == next.price;
     if (same && out.back().count >= 1 && next.count >= 1 && next.count <= kMaxClusterGpus - out.back().count) {
       out.back().count += next.count;
     } else {
@@ -210,6 +260,23 @@ std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
     }
   }
   return out;
+}
+
+// Checks that the kinds of GPU of each node follow each other.
+void check_parts(std::span<const NodeAllotment> nodes) {
+  int next = 0;  // GPUs of the kinds before, in a node that has more
+  for (const NodeAllotment& allotment : nodes) {
+    const NodeSpec& spec = allotment.hardware.spec;
+    if (spec.part.first != next || (spec.part && allotment.count != 1)) fail_internal("a node without all of its GPUs");
+    next = spec.part ? (spec.part.first + spec.part.gpus) % spec.gpus : 0;
+  }
+  if (next != 0) fail_internal("a node without all of its GPUs");
+}
+
+bool equal_nodes(std::span<const NodeGroup> a, std::span<const NodeGroup> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const NodeGroup& one, const NodeGroup& other) {
+    return one.hardware == other.hardware && one.price == other.price && one.price_asked == other.price_asked;
+  });
 }
 
 }  // namespace
@@ -226,6 +293,7 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations 
     if (spec.scale_up_reach == 0) spec.scale_up_reach = spec.scale_up_domain;
     spec.scale_up_domain = spec.scale_up_reach;
   }
+  check_parts(nodes);
   for (NodeAllotment& allotment : merged(std::move(nodes))) {
     const NodeSpec& spec = allotment.hardware.spec;
     if (allotment.count < 1 || allotment.count > (kMaxClusterGpus - held.gpus) / spec.gpus) {
@@ -233,11 +301,14 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations 
     }
     const int nodes_per_domain = nodes_of_a_domain(spec, allotment.count);
     allotment.hardware.spec.scale_up_domain = nodes_per_domain * spec.gpus;
-    held.first_domain.push_back(held.domains);
-    held.domains += (allotment.count + nodes_per_domain - 1) / nodes_per_domain;
-    const int gpus = allotment.count * spec.gpus;
-    const int count = allotment.count;
-    held.groups.push_back({std::move(allotment), held.nodes, held.gpus});
+    const int begun = allotment.nodes() == 0 ? 1 : 0;  // a node of which the group is not the first kind of GPU
+    held.first_domain.push_back(held.domains - begun);
+    held.domains += (allotment.nodes() + nodes_per_domain - 1) / nodes_per_domain;
+    held.first_gpu.push_back(held.physical_gpus);
+    held.physical_gpus += allotment.gpus() / spec.ranks_per_gpu;
+    const int gpus = allotment.gpus();
+    const int count = allotment.nodes();
+    held.groups.push_back({std::move(allotment), held.nodes - begun, held.gpus});
     held.nodes += count;
     held.gpus += gpus;
   }
@@ -251,34 +322,50 @@ std::size_t Cluster::group_index(int device) const {
   return static_cast<std::size_t>(after - groups.begin()) - 1;
 }
 
+std::vector<NodeGroup> Cluster::kinds() const {
+  const std::span<const NodeGroup> all = held_->groups;
+  std::vector<NodeGroup> out;
+  std::size_t last = 0;  // kinds of the node before
+  for (std::size_t begin = 0; begin < all.size();) {
+    std::size_t end = begin + 1;
+    while (end < all.size() && all[end].nodes() == 0) ++end;
+    const std::span<const NodeGroup> node = all.subspan(begin, end - begin);
+    if (node.size() > 1 && last == node.size() && equal_nodes(std::span(out).last(last), node)) {
+      for (NodeGroup& kind : std::span(out).last(last)) ++kind.count;
+    } else {
+      out.insert(out.end(), node.begin(), node.end());
+      last = node.size();
+    }
+    begin = end;
+  }
+  return out;
+}
+
+bool Cluster::mixes_gpus() const {
+  return std::any_of(held_->groups.begin(), held_->groups.end(),
+                     [](const NodeGroup& group) { return group.hardware.spec.part.gpus > 0; });
+}
+
 bool Cluster::shares_gpus() const {
   return std::any_of(held_->groups.begin(), held_->groups.end(),
                      [](const NodeGroup& group) { return group.hardware.spec.ranks_per_gpu > 1; });
 }
 
-int Cluster::physical_gpus() const {
-  int gpus = 0;
-  for (const NodeGroup& group : held_->groups) {
-    gpus += group.count * group.hardware.spec.gpus / group.hardware.spec.ranks_per_gpu;
-  }
-  return gpus;
-}
-
 double Cluster::host_power_w() const {
   double watts = 0;
-  for (const NodeGroup& group : held_->groups) watts += group.count * group.hardware.spec.host_power_w.value;
+  for (const NodeGroup& group : held_->groups) watts += group.nodes() * group.hardware.spec.host_power_w.value;
   return watts;
 }
 
 double Cluster::idle_host_power_w() const {
   double watts = 0;
-  for (const NodeGroup& group : held_->groups) watts += group.count * group.hardware.spec.idle_host_w();
+  for (const NodeGroup& group : held_->groups) watts += group.nodes() * group.hardware.spec.idle_host_w();
   return watts;
 }
 
 std::string Cluster::missing_prices() const {
   std::string out;
-  for (const NodeGroup& group : held_->groups) {
+  for (const NodeGroup& group : kinds()) {
     if (group.price) continue;
     const std::string& instance = group.hardware.spec.instance;
     out += fmt::format("{}{}{} at {}", out.empty() ? "no price for " : ", ", group.hardware.gpu.name,
@@ -292,13 +379,14 @@ const NodeGroup& Cluster::group_of(int device) const { return held_->groups[grou
 DevicePlace Cluster::place_of(int device) const {
   const std::size_t index = group_index(device);
   const NodeGroup& group = held_->groups[index];
+  const NodeSpec& spec = group.hardware.spec;
   const int within = device - group.first_device;
   DevicePlace place;
   place.group = static_cast<int>(index);
-  place.node = group.first_node + within / group.hardware.spec.gpus;
-  place.local = within % group.hardware.spec.gpus;
-  place.gpu = group.first_device + within / group.hardware.spec.ranks_per_gpu;
-  place.domain = held_->first_domain[index] + within / group.hardware.spec.scale_up_domain;
+  place.node = group.first_node + within / spec.gpus_of_kind();
+  place.local = spec.part.first + within % spec.gpus_of_kind();
+  place.gpu = held_->first_gpu[index] + within / spec.ranks_per_gpu;
+  place.domain = held_->first_domain[index] + within / spec.scale_up_domain;
   return place;
 }
 
@@ -309,8 +397,7 @@ void divide_cap(const Node& cap, double cap_w, std::vector<NodeAllotment>& nodes
   double all_w = 0;
   double least_w = 0;
   for (const NodeAllotment& allotment : nodes) {
-    const NodeSpec& spec = allotment.hardware.spec;
-    const double gpus = allotment.count * (static_cast<double>(spec.gpus) / spec.ranks_per_gpu);
+    const double gpus = static_cast<double>(allotment.gpus()) / allotment.hardware.spec.ranks_per_gpu;
     all_w += gpus * allotment.hardware.gpu.limit_w();
     least_w += gpus * lowest_limit_w(allotment.hardware.gpu);
   }

@@ -12,16 +12,21 @@
 
 namespace mirfak {
 
-// Number of nodes of one type, with their price.
+// Number of nodes of one type, with the price of their GPUs. A node of several kinds of GPU is an allotment for each
+// kind, of one node, in the order of its parts.
 struct NodeAllotment {
   NodeHardware hardware;
   int count = 0;
   std::optional<PriceSpec> price;         // absent: nobody is known to offer its GPU at the requested price
   std::string price_asked = "on-demand";  // as in a scenario, in YAML: spot, gcp/on-demand, 2.5
+
+  int gpus() const { return count * hardware.spec.gpus_of_kind(); }
+  // The nodes, of which one with several kinds of GPU counts with its first kind alone.
+  int nodes() const { return hardware.spec.part.first == 0 ? count : 0; }
 };
 
 struct NodeGroup : NodeAllotment {
-  int first_node = 0;    // index of its first node in the cluster
+  int first_node = 0;    // index of its first node in the cluster; kinds of GPU of one node share it
   int first_device = 0;  // index of its first GPU in the cluster
 };
 
@@ -31,17 +36,22 @@ struct DevicePlace {
   int node = 0;
   int local = 0;
   int domain = 0;  // scale-up domain: devices of one domain share NVLink
-  int gpu = 0;     // equal for devices on one GPU, which their ranks share
+  int gpu = 0;     // below physical_gpus(), and equal for devices on one GPU, which their ranks share
 };
 
 // Cluster of nodes. Devices, nodes and domains are numbered from 0, group after group, node after node. A cluster never
 // changes, and copies share their data: references into it are valid as long as any copy lives.
 class Cluster {
  public:
-  // Throws Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs.
+  // Throws Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs. All kinds of GPU of
+  // a node must follow each other.
   Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations = {}, Facility facility = {});
 
   std::span<const NodeGroup> groups() const { return held_->groups; }
+  // The groups as people list them: with several kinds of GPU in a node, equal nodes that follow each other are one
+  // group for each kind, whose first node and device are those of the first of these nodes.
+  std::vector<NodeGroup> kinds() const;
+  bool mixes_gpus() const;  // true if some node holds several kinds of GPU
   const Fabric& fabric() const { return held_->fabric; }
   const Perturbations& perturbations() const { return held_->perturbations; }  // rank r is device r
 
@@ -49,8 +59,8 @@ class Cluster {
 
   const Facility& facility() const { return held_->facility; }
   int gpus() const { return held_->gpus; }
-  int physical_gpus() const;    // GPUs, each counted once even if several ranks share it
-  double host_power_w() const;  // power of all nodes without their GPUs, while they work
+  int physical_gpus() const { return held_->physical_gpus; }  // each counted once even if several ranks share it
+  double host_power_w() const;                                // power of all nodes without their GPUs, while they work
   // The same of nodes without work; of types whose idle power is not known it is that with work.
   double idle_host_power_w() const;
   int nodes() const { return held_->nodes; }
@@ -68,10 +78,12 @@ class Cluster {
   struct Held {
     std::vector<NodeGroup> groups;
     std::vector<int> first_domain;  // first domain of each group
+    std::vector<int> first_gpu;     // GPUs of the groups before each
     Fabric fabric;
     Perturbations perturbations;
     Facility facility;
     int gpus = 0;
+    int physical_gpus = 0;
     int nodes = 0;
     int domains = 0;
   };
@@ -81,8 +93,9 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports, topology,
-// scale_up, cooling, feed, clock_mhz, gpu_power_limit_w, disk_read_bandwidth, disk_write_bandwidth}] (a topology file
-// is not opened here: network/fabric_file.hpp), fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" if
+// scale_up, cooling, feed, clock_mhz, gpu_power_limit_w, disk_read_bandwidth, disk_write_bandwidth, price}] (a topology
+// file is not opened here: network/fabric_file.hpp; of several kinds of GPU in a node, clock_mhz, gpu_power_limit_w and
+// price may be lists), fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" if
 // left out), perturbations (perturbations.hpp), and the keys of read_facility(). A power cap becomes limits of the
 // GPUs. Strict; errors are at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);

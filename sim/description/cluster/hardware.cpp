@@ -86,6 +86,8 @@ TimeFactors NodeSpec::time_factors() const {
   return factors;
 }
 
+std::string NodeHardware::name() const { return spec.part ? gpu.name + " of " + spec.name : spec.name; }
+
 double NodeHardware::clock_limit() const { return spec.clock_hz == 0 ? 1 : spec.clock_hz / gpu.clock_max_hz.value; }
 
 double ClockPower::draw(double clock_share) const {

@@ -282,14 +282,25 @@ struct NodeTopology {
   friend bool operator==(const NodeTopology& a, const NodeTopology& b) { return a.file == b.file; }
 };
 
+// GPUs of one kind in a node that holds several kinds: `gpus` of its GPUs, from its GPU `first` on.
+struct NodePart {
+  int first = 0;
+  int gpus = 0;  // 0: all GPUs of the node are of one kind
+
+  explicit operator bool() const { return gpus > 0; }
+  friend bool operator==(const NodePart&, const NodePart&) = default;
+};
+
+// Node type, as one kind of its GPUs sees it. All that is no GPU belongs to the whole node.
 struct NodeSpec {
   std::string name;   // "dgx-a100-80g"
   std::string asked;  // reference to the type that is valid anywhere: the name, or the absolute path of its file
-  int entry = 0;      // index in cluster.nodes of the first entry with equal nodes; entries of one name may differ
+  int entry = 0;      // number that equal nodes of cluster.nodes share; entries of one name and kinds of GPU may differ
   std::string title;
   std::string instance;  // provider's name for it, "a3-megagpu-8g"; empty: not a product
   std::string gpu;       // name of a GpuSpec
   int gpus = 0;          // GPUs that ranks can be placed on; each rank that shares a GPU counts as a GPU
+  NodePart part;         // GPUs of this kind
   // Above 1: this many consecutive GPUs in `gpus` are one physical GPU, whose kernels take turns.
   int ranks_per_gpu = 1;
   double clock_hz = 0;   // clock that its GPUs are set to and do not exceed; 0: not set
@@ -323,6 +334,7 @@ struct NodeSpec {
   NodeTopology topology;
 
   double idle_host_w() const;  // host_idle_power_w, or host_power_w where that is not known
+  int gpus_of_kind() const { return part ? part.gpus : gpus; }
 
   // Returns the factors by which everything takes longer on this node than priced for any node: those of its
   // processors, of its correction and of dummy work.
@@ -331,7 +343,7 @@ struct NodeSpec {
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
-// Node type with everything that it names.
+// Node type with everything that it names, for one kind of its GPUs.
 struct NodeHardware {
   NodeSpec spec;
   GpuSpec gpu;
@@ -343,6 +355,7 @@ struct NodeHardware {
   std::optional<LinkSpec> peers;
 
   double clock_limit() const;  // clock that GPUs are set to, as a share of their highest; 1: not set
+  std::string name() const;    // "dgx-a100-80g"; "rtx-3090 of mixed" if the node holds several kinds of GPU
 
   friend bool operator==(const NodeHardware&, const NodeHardware&) = default;
 };

@@ -9,6 +9,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxGpusOfNode = 4096;
+constexpr std::size_t kMaxParts = 64;
 // Limits beyond which something other than the speed of a processor is wrong.
 constexpr double kMinHostFactor = 0.1;
 constexpr double kMaxHostFactor = 10;
@@ -42,6 +43,41 @@ void read_host_power(ProfileFile& file, NodeSpec& node) {
             "write parts of host_power_w");
 }
 
+// Reads `parts`, which stand in the place of `gpu` and `gpus`: kinds of GPU, each with links of its own if it says so.
+std::vector<NodeKind> read_node_parts(ProfileFile& file, const Node& parts) {
+  Mapping& root = file.root();
+  for (const char* key : {"gpu", "gpus"}) {
+    if (const auto other = root.find(key)) {
+      other->fail("parts say which GPUs the node has, and how many", fmt::format("leave {} or parts out", key));
+    }
+  }
+  const Node scale_up = root.require("scale_up");
+  const Node host_link = root.require("host_link");
+  std::vector<NodeKind> out;
+  for (const Node& item : parts.as_items()) {
+    Mapping part(item);
+    const Node gpu = part.require("gpu");
+    const int gpus = static_cast<int>(part.require("gpus").as_integer(1, kMaxGpusOfNode));
+    out.push_back({gpu, gpus, part.find("scale_up").value_or(scale_up), part.find("host_link").value_or(host_link)});
+    part.finish();
+  }
+  if (out.empty() || out.size() > kMaxParts) {
+    parts.fail(fmt::format("expected 1 to {} parts {{gpu: ..., gpus: ...}}, found {}", kMaxParts, out.size()));
+  }
+  std::int64_t gpus = 0;
+  for (const NodeKind& kind : out) gpus += kind.gpus;
+  if (gpus > kMaxGpusOfNode) parts.fail(fmt::format("{} GPUs in all, and a node has {} at most", gpus, kMaxGpusOfNode));
+  return out;
+}
+
+// Reads the kinds of GPU of a node.
+std::vector<NodeKind> read_node_kinds(ProfileFile& file) {
+  Mapping& root = file.root();
+  if (const auto parts = root.find("parts")) return read_node_parts(file, *parts);
+  return {{root.require("gpu"), static_cast<int>(root.require("gpus").as_integer(1, kMaxGpusOfNode)),
+           root.require("scale_up"), root.require("host_link")}};
+}
+
 }  // namespace
 
 bool read_host_factor(ProfileFile& file, NodeSpec& node) {
@@ -51,19 +87,16 @@ bool read_host_factor(ProfileFile& file, NodeSpec& node) {
 }
 
 NodeProfile read_node_profile(ProfileFile& file) {
-  file.require_all({"title", "gpu", "scale_up", "host_link", "network", "gpus", "ports", "host_memory_bytes",
-                    "host_power_w", "wiring"});
+  file.require_all({"title", "gpu|parts", "scale_up", "host_link", "network", "gpus|parts", "ports",
+                    "host_memory_bytes", "host_power_w", "wiring"});
   Mapping& root = file.root();
-  NodeProfile profile{
-      {}, root.require("gpu"), root.require("scale_up"), root.require("host_link"), root.require("network")};
+  NodeProfile profile{{}, read_node_kinds(file), root.require("network")};
   NodeSpec& node = profile.spec;
   node.name = file.name();
   node.title = file.title();
   node.instance = root.string_or("instance", "");
-  node.scale_up = FileReference(profile.scale_up).independent();
-  node.host_link = FileReference(profile.host_link).independent();
   node.network = FileReference(profile.network).independent();
-  node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpusOfNode));
+  for (const NodeKind& kind : profile.kinds) node.gpus += kind.gpus;
   node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpusOfNode));
   node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);
   if (root.has("host_memory_bandwidth")) {
@@ -80,12 +113,16 @@ NodeProfile read_node_profile(ProfileFile& file) {
 
   const Node wiring = root.require("wiring");
   node.wiring = static_cast<Wiring>(wiring.as_choice(wiring_names()));
-  if (node.wiring == Wiring::cube_mesh && node.gpus != 8) wiring.fail("a cube mesh joins 8 GPUs");
+  const bool joins_8 = node.gpus == 8 && profile.kinds.size() == 1;
+  if (node.wiring == Wiring::cube_mesh && !joins_8) wiring.fail("a cube mesh joins 8 GPUs of one kind");
 
   node.scale_up_domain = node.gpus;
   if (const std::optional<Node> domain = root.find("scale_up_domain")) {
     node.scale_up_domain = static_cast<int>(domain->as_integer(node.gpus, kMaxGpusOfNode));
     if (node.scale_up_domain % node.gpus != 0) domain->fail("expected a multiple of `gpus`: whole nodes");
+    if (node.scale_up_domain > node.gpus && profile.kinds.size() > 1) {
+      domain->fail("nodes of several kinds of GPU form no domain together", "leave scale_up_domain out");
+    }
     if (node.scale_up_domain > node.gpus && node.wiring != Wiring::switched) {
       domain->fail("only switched nodes form domains of several nodes");
     }

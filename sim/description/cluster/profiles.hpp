@@ -25,12 +25,17 @@ std::vector<PriceSpec> read_price_profile(ProfileFile& file);
 // of a list.
 std::optional<PriceSpec> stated_price(const Node& node, const std::string& gpu);
 
-// Names in a node profile, each with the place where it is written.
-struct NodeProfile {
-  NodeSpec spec;
+// One kind of a node's GPUs: names in its profile, each with the place where it is written.
+struct NodeKind {
   Node gpu;
+  int gpus = 0;
   Node scale_up;
   Node host_link;
+};
+
+struct NodeProfile {
+  NodeSpec spec;                // without what differs between kinds
+  std::vector<NodeKind> kinds;  // not empty
   Node network;
 };
 NodeProfile read_node_profile(ProfileFile& file);  // valid as long as `file` lives

@@ -20,7 +20,7 @@ namespace {
 std::vector<int> leaves_of(const Topology& topology, const Cluster& cluster) {
   std::vector<int> out(static_cast<std::size_t>(cluster.nodes()), 0);
   for (const NodeGroup& group : cluster.groups()) {
-    for (int i = 0; i < group.count; ++i) {
+    for (int i = 0; i < group.nodes(); ++i) {
       const auto ways = topology.attachments(group.first_device + i * group.hardware.spec.gpus);
       out[static_cast<std::size_t>(group.first_node + i)] = ways.empty() ? -1 : ways.front().entry;
     }

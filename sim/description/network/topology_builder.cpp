@@ -79,7 +79,7 @@ void TopologyBuilder::build() {
     add({VertexKind::device, place.domain, device, place.node, place.local, 0});
   }
   for (const NodeGroup& group : cluster_->groups()) {
-    for (int i = 0; i < group.count; ++i) add_node(group, i);
+    for (int i = 0; i < group.nodes(); ++i) add_node(group, i);
   }
   begin_switches();
   build_fabric();
@@ -126,10 +126,10 @@ void TopologyBuilder::add_node(const NodeGroup& group, int index) {
 }
 
 void TopologyBuilder::add_inside(const NodeGroup& group, int first, const DevicePlace& place) {
-  const LinkSpec& link = group.hardware.scale_up;
   const int gpus = group.hardware.spec.gpus;
   const auto star = [&](int centre) {
     for (int i = 0; i < gpus; ++i) {
+      const LinkSpec& link = cluster_->group_of(first + i).hardware.scale_up;
       join(first + i, centre, link.bandwidth.value, link.latency_s.value / 2, type_scale_up_);
     }
   };
@@ -144,6 +144,7 @@ void TopologyBuilder::add_inside(const NodeGroup& group, int first, const Device
     case Wiring::cube_mesh:
       for (const MeshLink& pair : kCubeMesh) {
         if (pair.b >= gpus) continue;  // link to a GPU that the job does not use
+        const LinkSpec& link = group.hardware.scale_up;
         join(first + pair.a, first + pair.b, link.bandwidth.value * pair.links / kMeshLinksPerDevice,
              link.latency_s.value, type_scale_up_);
       }
@@ -172,7 +173,8 @@ void TopologyBuilder::add_ports(const NodeGroup& group, int first, const DeviceP
   for (int i = 0; i < spec.gpus; ++i) ++sharing[port_of(i)];
   for (int i = 0; i < spec.gpus; ++i) {
     if (!through_host) {
-      join(first + i, ports.vertices[port_of(i)], group.hardware.host_link.bandwidth.value, 0, type_host_);
+      join(first + i, ports.vertices[port_of(i)], cluster_->group_of(first + i).hardware.host_link.bandwidth.value, 0,
+           type_host_);
     }
     topology_.port_sharing_[static_cast<std::size_t>(first + i)] = through_host ? spec.gpus : sharing[port_of(i)];
   }

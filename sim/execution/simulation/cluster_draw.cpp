@@ -7,15 +7,15 @@ namespace mirfak {
 
 namespace {
 
-// Returns for each group of a cluster the number of nodes that no job has.
+// Returns for each group of a cluster the number of its nodes that no job has.
 std::vector<int> idle_nodes(const Cluster& cluster, const JointSimulation& simulation) {
   std::vector<int> out;
   for (const NodeGroup& group : cluster.groups()) out.push_back(group.count);
   for (const Simulation& alone : simulation.alone) {
-    std::set<int> taken;
+    std::set<std::pair<int, int>> taken;  // nodes of groups
     for (int rank = 0; rank < alone.job.cluster.gpus(); ++rank) {
       const DevicePlace place = alone.job.network().place_of(alone.job.device_of(rank));
-      if (taken.insert(place.node).second) --out[static_cast<std::size_t>(place.group)];
+      if (taken.emplace(place.group, place.node).second) --out[static_cast<std::size_t>(place.group)];
     }
   }
   return out;
@@ -36,10 +36,12 @@ ClusterDraw cluster_draw(const Cluster& cluster, const JointSimulation& simulati
   bool priced = true;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const NodeGroup& group = groups[i];
-    const double gpus = group.hardware.spec.gpus;
-    out.idle_nodes += idle[i];
-    out.hosts_w += (group.count - idle[i]) * group.hardware.spec.host_power_w.value;
-    out.hosts_w += idle[i] * group.hardware.spec.idle_host_w();
+    const double gpus = group.hardware.spec.gpus_of_kind();
+    if (group.nodes() > 0) {
+      out.idle_nodes += idle[i];
+      out.hosts_w += (group.nodes() - idle[i]) * group.hardware.spec.host_power_w.value;
+      out.hosts_w += idle[i] * group.hardware.spec.idle_host_w();
+    }
     out.idle_w += idle[i] * gpus * group.hardware.gpu.idle_w.value;
     priced = priced && group.price;
     if (!group.price) continue;

@@ -14,7 +14,7 @@ double bandwidth_of_ports(const Cluster& cluster) {
   double bandwidth = 0;
   for (const NodeGroup& group : cluster.groups()) {
     const LinkSpec& port = group.hardware.network;
-    bandwidth += group.count * group.hardware.spec.ports * port.bandwidth.value * port.efficiency.value;
+    bandwidth += group.nodes() * group.hardware.spec.ports * port.bandwidth.value * port.efficiency.value;
   }
   if (bandwidth > 0) return bandwidth;
   fail_infeasible({}, "training.local_steps: nodes without network ports reach no other learner",

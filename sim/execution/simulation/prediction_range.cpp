@@ -57,7 +57,7 @@ double off_of_hosts_w(const Cluster& cluster, double factor) {
     };
     without(spec.cooling == Cooling::immersion, spec.fan_power_w);
     without(spec.feed == Feed::direct_current, spec.supply_loss_w);
-    out += group.count * std::sqrt(squares);
+    out += group.nodes() * std::sqrt(squares);
   }
   return out * std::abs(factor - 1);
 }

@@ -85,7 +85,7 @@ std::string read_hardware(const DataFolders& folders) {
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::gpu)) catalog.gpu(name);
   for (const std::string& name : catalog.names(ProfileKind::link)) catalog.link(name);
-  for (const std::string& name : catalog.names(ProfileKind::node)) catalog.node(name);
+  for (const std::string& name : catalog.names(ProfileKind::node)) catalog.node_kinds(name);
   for (const std::string& name : catalog.names(ProfileKind::price)) catalog.prices(name);
   return fmt::format("{} GPUs, {} links, {} nodes, {} lists of prices", catalog.names(ProfileKind::gpu).size(),
                      catalog.names(ProfileKind::link).size(), catalog.names(ProfileKind::node).size(),

@@ -98,8 +98,11 @@ Table list_nodes(const DataFolders& folders) {
       0);
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::node)) {
-    const NodeHardware node = catalog.node(name);
-    out.add({name, node.spec.title, node.spec.gpus, node.spec.gpu, node.spec.scale_up, node.spec.scale_up_domain,
+    const std::vector<NodeHardware> kinds = catalog.node_kinds(name);
+    const NodeHardware& node = kinds.front();
+    std::string gpus;
+    for (const NodeHardware& kind : kinds) gpus += (gpus.empty() ? "" : " + ") + kind.spec.gpu;
+    out.add({name, node.spec.title, node.spec.gpus, gpus, node.spec.scale_up, node.spec.scale_up_domain,
              node.spec.network, node.spec.ports, as_rate(node.spec.ports * node.network.bandwidth.value)});
   }
   return out;

@@ -195,9 +195,9 @@ class FigureReasons {
       return;
     }
     std::string formula;
-    for (const NodeGroup& group : simulation_.job.cluster.groups()) {
-      formula += fmt::format("{}{} GPUs x {} an hour", formula.empty() ? "" : " + ",
-                             group.count * group.hardware.spec.gpus, format_price(group.price->usd_per_gpu_hour.value));
+    for (const NodeGroup& group : simulation_.job.cluster.kinds()) {
+      formula += fmt::format("{}{} GPUs x {} an hour", formula.empty() ? "" : " + ", group.gpus(),
+                             format_price(group.price->usd_per_gpu_hour.value));
     }
     Json& cost = add("cost_usd_per_iteration",
                      fmt::format("({}) x {} = {}", formula, time(), format_usd(result_.cost_usd)), {kMemorySection});

@@ -623,7 +623,7 @@ Section Explainer::memory_section() {
     if (plan.replica_class > 0 || !is_first_of_shape(plan.stage)) continue;
     add_blocks(table, job_of(plan), blocks_of(plan), shape_text(plan.stage));
   }
-  for (const NodeGroup& group : job_.cluster.groups()) {
+  for (const NodeGroup& group : job_.cluster.kinds()) {
     const GpuSpec& gpu = group.hardware.gpu;
     table.add({"memory of " + gpu.name, format_bytes(gpu.memory_bytes.value), sources_.cite(gpu.memory_bytes.source)});
     table.add({"power of " + gpu.name + ", computing", fmt::format("{:g} W", gpu.tdp_w.value),

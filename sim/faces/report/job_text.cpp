@@ -70,14 +70,18 @@ std::string model_text(const ModelSpec& model) {
 
 std::string cluster_text(const Cluster& cluster) {
   std::string out;
-  for (const NodeGroup& group : cluster.groups()) {
+  for (const NodeGroup& group : cluster.kinds()) {
     const NodeHardware& hardware = group.hardware;
     const int shared = hardware.spec.ranks_per_gpu;
     const double clock = hardware.spec.clock_hz;
-    out += fmt::format("{}{} x {} ({} {}{}{})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
-                       hardware.spec.gpus / shared, hardware.gpu.title,
-                       shared > 1 ? fmt::format(", {} ranks on each", shared) : "",
-                       clock > 0 ? fmt::format(" at {:g} MHz", clock / kMegahertz) : "");
+    const std::string gpus = fmt::format("{} {}{}{}", hardware.spec.gpus_of_kind() / shared, hardware.gpu.title,
+                                         shared > 1 ? fmt::format(", {} ranks on each", shared) : "",
+                                         clock > 0 ? fmt::format(" at {:g} MHz", clock / kMegahertz) : "");
+    if (group.nodes() == 0) {
+      out.insert(out.size() - 1, " + " + gpus);
+    } else {
+      out += fmt::format("{}{} x {} ({})", out.empty() ? "" : " + ", group.count, hardware.spec.name, gpus);
+    }
   }
   return out + fmt::format(", {} fabric", cluster.fabric().title());
 }

@@ -281,11 +281,11 @@ Tried combined(Tried from, bool only_groups, const MemoryLimit& limit) {
 }
 
 std::optional<Cluster> enlarged(const Cluster& cluster, int times) {
+  const auto groups = cluster.groups();
+  const int repeats = cluster.mixes_gpus() ? times : 1;  // of nodes whose kinds of GPU are groups of one node each
   std::vector<NodeAllotment> nodes;
-  for (const NodeGroup& group : cluster.groups()) {
-    nodes.push_back(group);
-    nodes.back().count *= times;
-  }
+  for (int i = 0; i < repeats; ++i) nodes.insert(nodes.end(), groups.begin(), groups.end());
+  for (NodeAllotment& allotment : nodes) allotment.count *= times / repeats;
   try {
     return Cluster(std::move(nodes), cluster.fabric(), {}, cluster.facility());
   } catch (const Error&) {

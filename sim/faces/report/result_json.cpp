@@ -67,7 +67,7 @@ void add_flow(const Simulation& simulation, const StagePlan& plan, Json& out) {
 
 Json prices_json(const Cluster& cluster) {
   Json out = Json::array();
-  for (const NodeGroup& group : cluster.groups()) {
+  for (const NodeGroup& group : cluster.kinds()) {
     Json& entry = out.emplace_back(Json{{"gpu", group.hardware.gpu.name}});
     entry["usd_per_gpu_hour"] = group.price ? Json(group.price->usd_per_gpu_hour.value) : Json();
     entry["origin"] = group.price ? Json(group.price->origin()) : Json();

@@ -26,9 +26,10 @@ namespace {
 
 Json nodes_json(const Cluster& cluster) {
   Json out = Json::array();
-  for (const NodeGroup& group : cluster.groups()) {
+  for (const NodeGroup& group : cluster.kinds()) {
     const double clock_hz = group.hardware.spec.clock_hz;
     out.push_back({{"type", group.hardware.spec.name}, {"count", group.count}});
+    if (group.hardware.spec.part) out.back()["gpu"] = group.hardware.gpu.name;
     if (clock_hz > 0) out.back()["clock_mhz"] = clock_hz / kMegahertz;
   }
   return out;

@@ -40,7 +40,7 @@ std::vector<Holding> holdings_of(const Job& job, const ReplicaClass& alike) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     std::int64_t count = 0;
     for (const LayerRange& chunk : layers[static_cast<std::size_t>(stage)]) count += chunk.count;
-    const std::string& node = job.hardware_of(stage, alike.first()).hardware.spec.name;
+    const std::string node = job.hardware_of(stage, alike.first()).hardware.name();
     if (out.empty() || out.back().node != node || out.back().layers != count)
       out.push_back({stage, stage, node, count, {}});
     out.back().last = stage;

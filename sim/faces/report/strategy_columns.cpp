@@ -24,7 +24,7 @@ std::string gpus_cell(const Job& job) {
   for (const NodeGroup& group : job.cluster.groups()) {
     const std::string& name = group.hardware.gpu.name;
     const auto known = std::find_if(types.begin(), types.end(), [&](const auto& type) { return type.first == name; });
-    const int gpus = group.count * group.hardware.spec.gpus;
+    const int gpus = group.gpus();
     if (known == types.end()) {
       types.emplace_back(name, gpus);
     } else {
@@ -40,7 +40,7 @@ std::string gpus_cell(const Job& job) {
 // Returns the clock of each entry of the cluster in MHz; "-" if the clock is not set.
 std::string clocks_cell(const Job& job) {
   std::vector<std::string> clocks;
-  for (const NodeGroup& group : job.cluster.groups()) {
+  for (const NodeGroup& group : job.cluster.kinds()) {
     const double clock_hz = group.hardware.spec.clock_hz;
     std::string text = clock_hz > 0 ? fmt::format("{:g}", clock_hz / kMegahertz) : "-";
     if (clocks.empty() || clocks.back() != text) clocks.push_back(std::move(text));
@@ -298,7 +298,8 @@ std::string shares_text(const Strategy& strategy) {
 
 std::string nodes_text(const Cluster& cluster) {
   std::string out;
-  for (const NodeGroup& group : cluster.groups()) {
+  for (const NodeGroup& group : cluster.kinds()) {
+    if (group.nodes() == 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : " + ", group.count, group.hardware.spec.name);
   }
   return out;

@@ -40,7 +40,7 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
 // Returns the prices of GPUs: "h100 $6.88, a100-80g $3.76 per GPU hour (median on-demand 2026-08)".
 std::string price_text(const Job& job) {
   std::string out;
-  const auto groups = job.cluster.groups();
+  const std::vector<NodeGroup> groups = job.cluster.kinds();
   for (std::size_t i = 0; i < groups.size(); ++i) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", groups[i].hardware.gpu.name,
                        format_price(groups[i].price->usd_per_gpu_hour.value));
@@ -218,7 +218,7 @@ std::string replica_table(const Simulation& simulation) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
     table.add(
-        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
+        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.name(),
          fmt::format("{}", plan.replicas.microbatches),
          format_seconds(seconds_between(seconds, Activity::gemm, Activity::optimizer)),
          format_seconds(seconds_between(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
@@ -247,7 +247,7 @@ std::string shape_table(const Simulation& simulation) {
                          cost.gathered_bytes > 0 ? " with a gather" : "");
     }
     table.add({fmt::format("{}", plan.stage), fmt::format("{}", layers[place].front().count),
-               plan.costs.hardware->hardware.spec.name, fmt::format("{:g}", plan.gpus()), fmt::format("{}", own.tensor),
+               plan.costs.hardware->hardware.name(), fmt::format("{:g}", plan.gpus()), fmt::format("{}", own.tensor),
                fmt::format("{}", own.data), fmt::format("{}", own.expert), fmt::format("{}", own.micro_batch),
                format_seconds(to_seconds(forward)), sent});
   }
@@ -281,7 +281,7 @@ struct MemoryRow {
 std::vector<MemoryRow> memory_rows(const Simulation& simulation) {
   const IterationResult& result = simulation.result;
   const auto classes = static_cast<std::size_t>(classes_of(simulation.plans));
-  const auto node_of = [](const StagePlan& plan) { return plan.costs.hardware->hardware.spec.name; };
+  const auto node_of = [](const StagePlan& plan) { return plan.costs.hardware->hardware.name(); };
   std::vector<MemoryRow> rows;
   for (std::size_t own = 0; own < classes; ++own) {
     for (std::size_t place = own; place < result.stages.size(); place += classes) {
@@ -334,7 +334,7 @@ std::string memory_table(const Simulation& simulation) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MemoryRow& row = rows[i];
     if (i % every != 0 && i + 1 != rows.size() && !row.fullest) continue;
-    std::vector<Cell> cells = {row.stages(), replicas_text(*row.first), row.first->costs.hardware->hardware.spec.name};
+    std::vector<Cell> cells = {row.stages(), replicas_text(*row.first), row.first->costs.hardware->hardware.name()};
     cells.insert(cells.end(), row.cells.begin(), row.cells.end());
     table.add(std::move(cells));
   }

@@ -40,14 +40,16 @@ Json models_json(const DataFolders& folders) {
 Json nodes_json(const Catalog& catalog) {
   Json out = Json::array();
   for (const std::string& name : catalog.names(ProfileKind::node)) {
-    const NodeHardware node = catalog.node(name);
-    const std::optional<PriceSpec> price = catalog.price("on-demand", node.gpu.name, node.spec.instance);
-    out.push_back({{"name", name},
-                   {"title", node.spec.title},
-                   {"gpus", node.spec.gpus},
-                   {"gpu", node.gpu.title},
-                   {"memory_bytes", node.gpu.memory_bytes.value},
-                   {"usd_per_gpu_hour", price ? Json(price->usd_per_gpu_hour.value) : Json()}});
+    Json kinds = Json::array();
+    const std::vector<NodeHardware> all = catalog.node_kinds(name);
+    for (const NodeHardware& kind : all) {
+      const std::optional<PriceSpec> price = catalog.price("on-demand", kind.gpu.name, kind.spec.instance);
+      kinds.push_back({{"gpus", kind.spec.gpus_of_kind()},
+                       {"gpu", kind.gpu.title},
+                       {"memory_bytes", kind.gpu.memory_bytes.value},
+                       {"usd_per_gpu_hour", price ? Json(price->usd_per_gpu_hour.value) : Json()}});
+    }
+    out.push_back({{"name", name}, {"title", all.front().spec.title}, {"kinds", std::move(kinds)}});
   }
   return out;
 }

@@ -88,7 +88,7 @@ Table work_table(const CaptureResult& result, bool modules) {
 // Prices by the types of nodes, as they are in the JSON of `mirfak simulate`.
 Table price_table(const Cluster& cluster) {
   Table table("GPU:gpu | >USD an hour:usd_per_gpu_hour | from:origin");
-  for (const NodeGroup& group : cluster.groups()) {
+  for (const NodeGroup& group : cluster.kinds()) {
     const auto& price = group.price;
     table.add({group.hardware.gpu.name, as_number(price ? std::optional(price->usd_per_gpu_hour.value) : std::nullopt),
                price ? Cell(price->origin()) : Cell("-", std::monostate())});
@@ -134,9 +134,9 @@ std::string limited(const Table& table, std::size_t most) {
 
 std::string heading(const Capture& capture, const CapturePricing& pricing) {
   std::string nodes;
-  for (const NodeGroup& group : pricing.cluster.groups()) {
-    nodes += fmt::format("{}{} x {} ({} {})", nodes.empty() ? "" : ", ", group.count, group.hardware.spec.name,
-                         group.hardware.spec.gpus, group.hardware.gpu.title);
+  for (const NodeGroup& group : pricing.cluster.kinds()) {
+    nodes += fmt::format("{}{} x {} ({} {})", nodes.empty() ? "" : ", ", group.count, group.hardware.name(),
+                         group.hardware.spec.gpus_of_kind(), group.hardware.gpu.title);
   }
   return fmt::format(
       "capture   {}: {}, {}, PyTorch {}\n"

@@ -279,7 +279,7 @@ void note_hardware(const Capture& capture, const Cluster& cluster, std::vector<s
                       capture.device, nodes.gpu.title, capture.device));
     }
     const auto told = std::min<std::int64_t>(nodes.spec.gpus, capture.gpus_per_node);
-    if (nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
+    if (group.nodes() > 0 && nodes.spec.gpus != capture.gpus_per_node && capture.world_size > told) {
       notes.push_back(fmt::format("the program was told that a node has {} GPUs, and runs on nodes of {}",
                                   capture.gpus_per_node, nodes.spec.gpus));
     }
@@ -374,9 +374,9 @@ void add_costs(const Capture& capture, const CapturePricing& pricing, CaptureRes
   double usd_per_hour = 0;
   bool priced = true;
   for (const NodeGroup& group : cluster.groups()) {
-    const std::int64_t of_node = group.hardware.spec.gpus;
-    const std::int64_t ranks = std::clamp<std::int64_t>(out.gpus - group.first_device, 0, group.count * of_node);
-    const std::int64_t nodes = (ranks + of_node - 1) / of_node;
+    const std::int64_t of_node = group.hardware.spec.gpus_of_kind();
+    const std::int64_t ranks = std::clamp<std::int64_t>(out.gpus - group.first_device, 0, group.gpus());
+    const std::int64_t nodes = group.nodes() == 0 ? 0 : (ranks + of_node - 1) / of_node;
     host_w += static_cast<double>(nodes) * group.hardware.spec.host_power_w.value;
     priced = priced && (ranks == 0 || group.price);
     if (group.price) usd_per_hour += static_cast<double>(ranks) * group.price->usd_per_gpu_hour.value;

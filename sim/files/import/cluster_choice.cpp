@@ -244,8 +244,10 @@ class Choosing {
                                                *asked_.gpus_per_node, matrix.gpus));
     }
     for (const std::string& type : catalog_.names(ProfileKind::node)) {
-      const NodeSpec node = catalog_.node(FileReference(type)).spec;
-      if (node.gpus == matrix.gpus && node.instance.empty() && fits_matrix(type)) group.types.push_back(type);
+      const std::vector<NodeHardware> kinds = catalog_.node_kinds(FileReference(type));
+      const NodeSpec& node = kinds.front().spec;
+      if (kinds.size() == 1 && node.gpus == matrix.gpus && node.instance.empty() && fits_matrix(type))
+        group.types.push_back(type);
     }
     const std::vector<std::string> wished = fitting_types(
         catalog_, knowledge_,

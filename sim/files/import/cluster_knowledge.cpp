@@ -104,7 +104,9 @@ std::vector<std::string> fitting_types(const Catalog& catalog, const ClusterKnow
                                        const NodeWish& wish) {
   std::vector<NodeSpec> offered;
   for (const std::string& name : catalog.names(ProfileKind::node)) {
-    const NodeSpec node = catalog.node(FileReference(name)).spec;
+    const std::vector<NodeHardware> kinds = catalog.node_kinds(FileReference(name));
+    if (kinds.size() > 1) continue;  // what is read names one kind of GPU
+    const NodeSpec& node = kinds.front().spec;
     const bool rented = !wish.instance.empty() && is_instance(knowledge, node.instance, wish.instance);
     if (rented && !node.instance.empty()) return {name};
     if (wish.gpus && node.gpus != *wish.gpus) continue;

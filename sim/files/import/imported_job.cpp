@@ -197,7 +197,7 @@ void note_cluster(ImportDraft& draft, const ClusterReading& cluster, const Catal
   note(nodes_left_out(cluster.facts));
   if (!cluster.facts.matrix) return;
   for (const std::string& type : types) {
-    const NodeSpec node = catalog.node(FileReference(type)).spec;
+    const NodeSpec node = catalog.node_kinds(FileReference(type)).front().spec;
     note(wiring_differences(*cluster.facts.matrix, node, cluster.knowledge));
     if (const auto ports = port_difference(*cluster.facts.matrix, node)) note({*ports});
   }
@@ -359,7 +359,8 @@ NodeChoice node_choice(std::string_view text) {
 
 std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& nodes) {
   std::int64_t out = 0;
-  for (const NodeChoice& node : nodes) out += node.count * catalog.node(FileReference(node.type)).spec.gpus;
+  for (const NodeChoice& node : nodes)
+    out += node.count * catalog.node_kinds(FileReference(node.type)).front().spec.gpus;
   return out;
 }
 

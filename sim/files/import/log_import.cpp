@@ -189,7 +189,7 @@ void set_machine(LoggedRun& run, const ImportContext& context) {
   const Catalog& catalog = context.sources.catalog;
   std::optional<std::int64_t> of_node;
   for (const std::string& type : fitting_types(catalog, read_cluster_knowledge(catalog.folder()), {run.gpu, {}})) {
-    const std::int64_t gpus = catalog.node(FileReference(type)).spec.gpus;
+    const std::int64_t gpus = catalog.node_kinds(FileReference(type)).front().spec.gpus;
     if (of_node && *of_node != gpus) return;
     of_node = gpus;
   }

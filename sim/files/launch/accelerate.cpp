@@ -122,12 +122,10 @@ void add_wrapping(LaunchOptions& out, const Job& job, Wrapping wrapping) {
 LaunchOptions configuration(const Job& job, Wrapping wrapping) {
   constexpr std::string_view types[] = {"NO", "MULTI_GPU", "FSDP", "DEEPSPEED"};
   const std::string& precision = job.training.precision;
-  int nodes = 0;
-  for (const NodeGroup& group : job.cluster.groups()) nodes += group.count;
   LaunchOptions out;
   out.value("compute_environment", "LOCAL_MACHINE");
   out.value("distributed_type", types[static_cast<std::size_t>(wrapping)]);
-  out.value("num_machines", nodes);
+  out.value("num_machines", job.cluster.nodes());
   out.value("num_processes", job.strategy.ranks());
   out.value("mixed_precision", precision == "bf16" || precision == "fp16" ? precision : "no");
   add_wrapping(out, job, wrapping);

@@ -26,6 +26,7 @@ std::vector<NodeRow> rows_of(const Cluster& cluster) {
   std::vector<NodeRow> out;
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
+    if (group.nodes() == 0) continue;
     require_expressible(spec.ranks_per_gpu == 1, "cluster.nodes", "these launchers start one process for each GPU",
                         "leave ranks_per_gpu out");
     if (!out.empty() && out.back().type == spec.name && out.back().gpus == spec.gpus) {

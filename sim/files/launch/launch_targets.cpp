@@ -33,8 +33,14 @@ const Value::Field& entry_of_model(const ModelSpec& model, const Value& facts, s
 
 std::string world_comment(const Job& job) {
   std::string nodes;
-  for (const NodeGroup& group : job.cluster.groups()) {
-    nodes += fmt::format("{}{} nodes of {} GPUs", nodes.empty() ? "" : ", ", group.count, group.hardware.spec.gpus);
+  for (const NodeGroup& group : job.cluster.kinds()) {
+    const NodeSpec& spec = group.hardware.spec;
+    if (group.nodes() > 0) {
+      nodes += fmt::format("{}{} nodes of {} GPUs", nodes.empty() ? "" : ", ", group.count, spec.gpus);
+    }
+    if (!spec.part) continue;  // else ranks of a node take its kinds of GPU in this order
+    nodes +=
+        fmt::format(", {} to {} {}", spec.part.first, spec.part.first + spec.part.gpus - 1, group.hardware.gpu.name);
   }
   const std::string blocking = job.training.blocking_launches ? "; CUDA_LAUNCH_BLOCKING=1 in the environment" : "";
   return fmt::format("world size {}: {}{}", job.strategy.ranks(), nodes, blocking);

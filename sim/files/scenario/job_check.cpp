@@ -156,9 +156,11 @@ namespace {
 void check_disks(const Document& document, const Job& job) {
   const Strategy& s = job.strategy;
   if (!s.optimizer_on_disk && !s.parameters_on_disk) return;
-  const auto groups = job.cluster.groups();
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const NodeSpec& spec = groups[i].hardware.spec;
+  std::size_t entry = 0;  // entries after it
+  for (const NodeGroup& group : job.cluster.kinds()) {
+    const NodeSpec& spec = group.hardware.spec;
+    if (group.nodes() == 0) continue;
+    const std::size_t i = entry++;
     if (spec.disk_read_bandwidth && (spec.disk_write_bandwidth || !s.optimizer_on_disk)) continue;
     locate(document, s.optimizer_on_disk ? "strategy.optimizer_on_disk" : "strategy.parameters_on_disk")
         .fail(fmt::format("it is not known how fast the disks of node {} are", spec.name),

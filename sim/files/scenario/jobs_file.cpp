@@ -135,6 +135,7 @@ Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices, Pertur
     if (std::exchange(last_group, place.group) != place.group) {
       allotments.push_back(whole.groups()[static_cast<std::size_t>(place.group)]);
       allotments.back().count = 0;
+      last_node = -1;  // a group begins with a device of a node that it has not counted
       NodeSpec& spec = allotments.back().hardware.spec;
       spec.scale_up_reach = spec.scale_up_domain;  // reach in the cluster that the jobs share
     }

@@ -29,6 +29,16 @@ bool has_one_price(const Cluster& cluster) {
 
 Value price_value(const NodeGroup& group) { return parse_yaml(group.price_asked, "cluster.price"); }
 
+// Returns what a node's kinds of GPU state: one value if all state the same, else a list.
+template <typename Of>
+Value of_kinds(std::span<const NodeGroup> node, const Of& of) {
+  const auto same = [&](const NodeGroup& kind) { return emit_flow_yaml(of(kind)) == emit_flow_yaml(of(node.front())); };
+  if (std::all_of(node.begin(), node.end(), same)) return of(node.front());
+  Value out = list_value();
+  for (const NodeGroup& kind : node) out.items.push_back(of(kind));
+  return out;
+}
+
 // Returns the megahertz that are read as these hertz, to the bit.
 double megahertz_of(double hertz) {
   const double near = hertz / kMegahertz;
@@ -38,7 +48,9 @@ double megahertz_of(double hertz) {
   return near;
 }
 
-Value node_value(const NodeGroup& group, bool one_price) {
+// `node`: a group for each kind of its GPUs.
+Value node_value(std::span<const NodeGroup> node, bool one_price) {
+  const NodeGroup& group = node.front();
   const NodeSpec& spec = group.hardware.spec;
   const int shared = spec.ranks_per_gpu;
   Value out = mapping_value();
@@ -57,14 +69,23 @@ Value node_value(const NodeGroup& group, bool one_price) {
     add("cooling", word_value(cooling_names()[static_cast<std::size_t>(spec.cooling)]));
   }
   if (spec.feed != Feed::as_built) add("feed", word_value(feed_names()[static_cast<std::size_t>(spec.feed)]));
-  if (spec.clock_hz > 0) add("clock_mhz", scalar_value(megahertz_of(spec.clock_hz)));
+  const auto any = [&](const auto& is) { return std::any_of(node.begin(), node.end(), is); };
+  if (any([](const NodeGroup& kind) { return kind.hardware.spec.clock_hz > 0; })) {
+    add("clock_mhz", of_kinds(node, [](const NodeGroup& kind) {
+          const NodeHardware& on = kind.hardware;
+          return scalar_value(megahertz_of(on.spec.clock_hz > 0 ? on.spec.clock_hz : on.gpu.clock_max_hz.value));
+        }));
+  }
   // If a cap of the cluster lowers the limit, this is the lowered limit.
-  if (group.hardware.gpu.power_limit_w > 0) add("gpu_power_limit_w", scalar_value(group.hardware.gpu.power_limit_w));
+  if (any([](const NodeGroup& kind) { return kind.hardware.gpu.power_limit_w > 0; })) {
+    add("gpu_power_limit_w",
+        of_kinds(node, [](const NodeGroup& kind) { return scalar_value(kind.hardware.gpu.limit_w()); }));
+  }
   for (const DiskRate& rate : kDiskRates) {
     const std::optional<Figure>& figure = spec.*rate.figure;
     if (figure && figure->source.empty()) add(rate.key, scalar_value(figure->value));  // as the entry states it
   }
-  if (!one_price) add("price", price_value(group));
+  if (!one_price) add("price", of_kinds(node, price_value));
   return out;
 }
 
@@ -101,7 +122,12 @@ void add_facility(Value& out, const Facility& facility) {
 Value cluster_value(const Cluster& cluster) {
   const bool one_price = has_one_price(cluster);
   Value nodes = list_value();
-  for (const NodeGroup& group : cluster.groups()) nodes.items.push_back(node_value(group, one_price));
+  const std::vector<NodeGroup> kinds = cluster.kinds();
+  for (auto begin = kinds.begin(); begin != kinds.end();) {
+    const auto end = std::find_if(begin + 1, kinds.end(), [](const NodeGroup& kind) { return kind.nodes() > 0; });
+    nodes.items.push_back(node_value({begin, end}, one_price));
+    begin = end;
+  }
   Value out = mapping_value(
       {{"nodes", std::move(nodes)}, {"fabric", parse_yaml(fabric_yaml(cluster.fabric()), "cluster.fabric")}});
   add_fields(out, parse_yaml(cluster.perturbations().yaml(), "cluster.perturbations"));

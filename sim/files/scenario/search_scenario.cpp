@@ -47,12 +47,27 @@ void set_finish(const Document& document, const ScenarioSections& sections, Sear
   spec.finish(job.cluster);  // an operation outside the closed form is reported at once
 }
 
+// Refuses choices of nodes that a search does not try with several kinds of GPU in one node.
+void check_mixed_nodes(const Document& document, const Job& job, const SearchSpec& spec) {
+  if (!job.cluster.mixes_gpus()) return;
+  if (spec.any_count) {
+    locate(document, "search.nodes")
+        .fail("nodes that hold several kinds of GPU are all used, in their order", "set search.nodes: all");
+  }
+  if (spec.space.stages == StageShapes::by_type && job.cluster.nodes() > 1) {
+    locate(document, "search.space.stages")
+        .fail("shapes of stages are not searched for several nodes of which some hold several kinds of GPU",
+              "leave it out, or give strategy.stages");
+  }
+}
+
 // Checks what no choice of strategy could repair.
 void check(const Document& document, const Job& job, const SearchSpec& spec) {
   if (job.training.global_batch > kMaxSequences) {
     locate(document, "training.global_batch")
         .fail_infeasible("a search takes at most 2^22 sequences per iteration", "lower training.global_batch");
   }
+  check_mixed_nodes(document, job, spec);
   // If the search may choose nodes, it is enough that some nodes can train.
   const auto groups = job.cluster.groups();
   const bool some = std::any_of(groups.begin(), groups.end(),

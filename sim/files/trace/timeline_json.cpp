@@ -76,7 +76,7 @@ std::string rank_name(const Simulation& simulation, const ProgramRank& rank) {
   if (has_mixed_replicas(simulation)) {
     const StagePlan& plan = simulation.plans[rank.plan];
     return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
-                       plan.costs.hardware->hardware.spec.name, rank.multiplicity);
+                       plan.costs.hardware->hardware.name(), rank.multiplicity);
   }
   if (simulation.program.whole_teams) return fmt::format("{} and {} alike", own_name(rank), rank.multiplicity - 1);
   if (!simulation.program.kind_of_replica.empty()) {

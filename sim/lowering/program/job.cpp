@@ -139,11 +139,12 @@ const NodeGroup& Job::hardware_of(int stage, int data) const {
   for (int group = cluster.place_of(first).group; group < cluster.place_of(last).group; ++group) {
     const NodeGroup& next = cluster.groups()[static_cast<std::size_t>(group) + 1];
     if (same_hardware(nodes, next)) continue;
-    fail_infeasible({},
-                    fmt::format("cluster.nodes: the {} ranks of replica {} of pipeline stage {}, which run every pass "
-                                "together, lie on {} and {}",
-                                last - first + 1, data, stage, nodes.hardware.spec.name, next.hardware.spec.name),
-                    "choose node counts so that each tensor- and context-parallel team has one type of node");
+    fail_infeasible(
+        {},
+        fmt::format("cluster.nodes: the {} ranks of replica {} of pipeline stage {}, which run every pass "
+                    "together, lie on {} and {}",
+                    last - first + 1, data, stage, nodes.hardware.name(), next.hardware.name()),
+        "choose node counts and sizes so that each tensor- and context-parallel team has one type of node and GPU");
   }
   return nodes;
 }

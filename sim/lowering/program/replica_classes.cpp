@@ -108,8 +108,8 @@ void check_shaped_stages(const Job& job) {
     fail_infeasible(
         {},
         fmt::format("pipeline stage {} of its own shape, ranks {} to {}, lies on {} and {}", stage,
-                    job.first_rank(stage), job.last_rank(stage), nodes->hardware.spec.name, last.hardware.spec.name),
-        "give each of strategy.stages nodes of one type, in the order of cluster.nodes");
+                    job.first_rank(stage), job.last_rank(stage), nodes->hardware.name(), last.hardware.name()),
+        "give each of strategy.stages nodes of one type and one kind of GPU, in the order of cluster.nodes");
   }
 }
 
@@ -241,8 +241,8 @@ void check_experts(const Job& job) {
           {},
           fmt::format("the expert-parallel group of replicas {} to {} of pipeline stage {} lies on {} and {}",
                       replica - replica % together, replica - replica % together + together - 1, stage,
-                      first.hardware.spec.name, own.hardware.spec.name),
-          "choose node counts or strategy.expert so that each expert-parallel group has one type of node");
+                      first.hardware.name(), own.hardware.name()),
+          "choose node counts or strategy.expert so that each expert-parallel group has one type of node and GPU");
     }
   }
 }

@@ -324,7 +324,7 @@ class ChoicePlanner {
 void check(const Job& job) {
   const auto groups = job.cluster.groups();
   if (groups.size() == 1) return;
-  fail_infeasible({}, "Alpa's planner knows nodes of one type, and the cluster has several",
+  fail_infeasible({}, "Alpa's planner knows nodes of one type with one kind of GPU, and the cluster has several",
                   "leave the others out, or use --planner search");
 }
 

@@ -61,13 +61,14 @@ std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluste
     }
     out.push_back(
         std::make_shared<const Cluster>(std::move(nodes), cluster.fabric(), Perturbations{}, cluster.facility()));
-  } while (std::next_permutation(used.begin(), used.end()));
+    // GPUs stay in their node.
+  } while (!cluster.mixes_gpus() && std::next_permutation(used.begin(), used.end()));
   return out;
 }
 
 std::vector<std::int64_t> gpus_of_types(const Cluster& cluster) {
   std::vector<std::int64_t> out;
-  for (const NodeGroup& group : cluster.groups()) out.push_back(std::int64_t{group.count} * group.hardware.spec.gpus);
+  for (const NodeGroup& group : cluster.groups()) out.emplace_back(group.gpus());
   return out;
 }
 
@@ -80,7 +81,8 @@ std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& s
   for (const NodeGroup& group : cluster.groups()) {
     std::vector<NodeCounts> longer;
     for (const NodeCounts& choice : choices) {
-      const bool first = std::all_of(choice.begin(), choice.end(), [](int count) { return count == 0; });
+      const bool none = std::all_of(choice.begin(), choice.end(), [](int count) { return count == 0; });
+      const bool first = none || group.nodes() == 0;  // another kind of GPU of the same node
       for (const int count : counts_of(group.count, spec)) {
         if (!spec.mixed && !first && count > 0) continue;
         longer.push_back(choice);

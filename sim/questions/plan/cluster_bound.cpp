@@ -70,7 +70,7 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
   out.training.global_batch = std::int64_t{choice.micro_batch} * out.strategy.data;
   const auto gpus = static_cast<int>(out.strategy.ranks());
   const NodeGroup& nodes = out.cluster.groups().front();
-  if (gpus > nodes.count * nodes.hardware.spec.gpus) return std::nullopt;
+  if (gpus > nodes.gpus()) return std::nullopt;
   if (first_violation({out.model, out.training, out.framework, out.strategy, gpus})) return std::nullopt;
   return out;
 }
@@ -135,6 +135,8 @@ ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] > 0 && i != type) nodes.emplace_back(job_.cluster.groups()[i]);
   }
+  // Nowhere is a team better off than in a node that is full of its kind of GPU.
+  for (NodeAllotment& allotment : nodes) allotment.hardware.spec.part = {};
   Job job = job_;
   job.cluster = Cluster(std::move(nodes), job_.cluster.fabric());
   const auto [known, is_new] =
@@ -197,7 +199,7 @@ ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pic
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const NodeGroup& group = job_.cluster.groups()[i];
-    rates.push_back(pick(**type++).on(static_cast<double>(counts[i]) * group.hardware.spec.gpus));
+    rates.push_back(pick(**type++).on(static_cast<double>(counts[i]) * group.hardware.spec.gpus_of_kind()));
   }
   return least_of(std::move(rates));
 }
@@ -247,7 +249,7 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
     if (!with.layers) return {};
     const NodeHardware& hardware = job_.cluster.groups()[i].hardware;
     const int team = layout.team();
-    const double gpus = static_cast<double>(counts[i]) * hardware.spec.gpus;
+    const double gpus = static_cast<double>(counts[i]) * hardware.spec.gpus_of_kind();
     out.push_back({gpus / team, with.rate.seconds * with.choice.micro_batch / team, bytes_of_model(hardware.gpu)});
   }
   return out;
@@ -353,7 +355,7 @@ ClusterBound::Least ClusterBound::least_of_fixed(const NodeCounts& counts) {
 std::vector<StagesOfType> ClusterBound::stages_of(const NodeCounts& counts, const Strategy& layout) const {
   std::vector<std::int64_t> gpus;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] > 0) gpus.push_back(std::int64_t{counts[i]} * job_.cluster.groups()[i].hardware.spec.gpus);
+    if (counts[i] > 0) gpus.push_back(std::int64_t{counts[i]} * job_.cluster.groups()[i].hardware.spec.gpus_of_kind());
   }
   return stages_by_type(layout, gpus);
 }

@@ -30,7 +30,7 @@ ClusterRates rates_of(const Cluster& cluster, const NodeCounts& counts, double c
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const NodeGroup& group = cluster.groups()[i];
-    const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus;
+    const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus_of_kind();
     out.blocked_w += gpus * group.hardware.gpu.blocked_w.value;
     priced = priced && group.price;
     if (group.price) out.usd_per_s += gpus * group.price->usd_per_gpu_hour.value / kSecondsPerHour;

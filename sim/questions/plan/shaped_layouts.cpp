@@ -33,7 +33,7 @@ class ShapeLister {
     const auto groups = cluster_.groups();
     if (type == groups.size()) return add(before);
     const NodeGroup& group = groups[type];
-    const int gpus = group.count * group.hardware.spec.gpus;
+    const int gpus = group.gpus();
     const int left = static_cast<int>(groups.size() - type) - 1;  // types after it, with at least one stage each
     for (const int tensor : space_.tensor) {
       if (tensor > group.hardware.spec.scale_up_domain && !space_.tensor_across_domains) continue;

@@ -43,13 +43,12 @@ std::int64_t full_iterations(const Job& job, const Operations& operations, const
 double idle_w(const Cluster& cluster) {
   double watts = 0;
   for (const NodeGroup& group : cluster.groups()) {
-    const NodeSpec& spec = group.hardware.spec;
-    watts += group.hardware.gpu.idle_w.value * group.count * spec.gpus / spec.ranks_per_gpu;
+    watts += group.hardware.gpu.idle_w.value * group.gpus() / group.hardware.spec.ranks_per_gpu;
   }
   return watts;
 }
 
-// Power of the machine by its parts. Spares wait, and are like the nodes of the first type.
+// Power of the machine by its parts. Spares wait, and are like the first node.
 struct MachinePower {
   double idle_gpus_w = 0;
   double spare_gpus_w = 0;
@@ -61,11 +60,14 @@ struct MachinePower {
 };
 
 MachinePower power_of(const Cluster& cluster, int spares) {
-  const NodeGroup& first = cluster.groups().front();
-  const NodeSpec& spec = first.hardware.spec;
+  const NodeSpec& spec = cluster.groups().front().hardware.spec;
   MachinePower out;
   out.idle_gpus_w = idle_w(cluster);
-  out.spare_gpus_w = spares * first.hardware.gpu.idle_w.value * spec.gpus / spec.ranks_per_gpu;
+  for (const NodeGroup& group : cluster.groups()) {
+    if (group.first_node > 0) break;
+    const NodeHardware& of = group.hardware;
+    out.spare_gpus_w += spares * of.gpu.idle_w.value * of.spec.gpus_of_kind() / of.spec.ranks_per_gpu;
+  }
   const double always_w = cluster.facility().network_power_w + spares * spec.idle_host_w();
   out.around_idle_w = cluster.idle_host_power_w() + always_w;
   out.around_working_w = cluster.host_power_w() + always_w;
@@ -277,8 +279,7 @@ double nameplate_energy_j(const Job& job, const Operations& operations, double g
   if (operations.nameplate_power_w > 0) return operations.nameplate_power_w * gpu_seconds;
   double watts = 0;
   for (const NodeGroup& group : job.cluster.groups()) {
-    const NodeSpec& spec = group.hardware.spec;
-    watts += group.hardware.gpu.limit_w() * group.count * spec.gpus / spec.ranks_per_gpu;
+    watts += group.hardware.gpu.limit_w() * group.gpus() / group.hardware.spec.ranks_per_gpu;
   }
   return watts / job.cluster.physical_gpus() * gpu_seconds;
 }

@@ -7,7 +7,7 @@ namespace mirfak {
 
 double unit_count(FailureUnit unit, const Cluster& cluster, int nodes_of_group) {
   double ports = 0;
-  for (const NodeGroup& group : cluster.groups()) ports += group.count * group.hardware.spec.ports;
+  for (const NodeGroup& group : cluster.groups()) ports += group.nodes() * group.hardware.spec.ports;
   switch (unit) {
     case FailureUnit::gpu:
       return cluster.physical_gpus();

@@ -31,8 +31,9 @@ function schemaOf(schema, key) {
 }
 
 const billions = count => (count >= 1e12 ? `${(count / 1e12).toPrecision(3)}T` : count >= 1e9 ? `${(count / 1e9).toPrecision(3)}B` : `${(count / 1e6).toPrecision(3)}M`);
-const nodeWords = node => `${node.gpus} × ${node.gpu}, ${Math.round(node.memory_bytes / 2 ** 30)} GiB each, ${
-  node.usd_per_gpu_hour === null ? "no price known" : `$${node.usd_per_gpu_hour.toFixed(2)} per GPU hour`}`;
+const kindWords = kind => `${kind.gpus} × ${kind.gpu}, ${Math.round(kind.memory_bytes / 2 ** 30)} GiB each, ${
+  kind.usd_per_gpu_hour === null ? "no price known" : `$${kind.usd_per_gpu_hour.toFixed(2)} per GPU hour`}`;
+const nodeWords = node => node.kinds.map(kindWords).join(" + ");
 
 function optionsOf(key, catalogue) {
   if (key === "model") {
