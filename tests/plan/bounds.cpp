@@ -241,7 +241,7 @@ std::vector<double> layer_seconds_of(const Job& job, StrategySpace space, Shared
 void check_branch(const PricedBranch& branch, Dice& dice, AllGaps& gaps) {
   std::vector<PipelineChoice> pipelines;
   branch.visit_pipelines([](Picoseconds) { return true; },
-                         [&](const PipelineChoice& choice, std::size_t) { pipelines.push_back(choice); });
+                         [&](std::size_t number, Picoseconds) { pipelines.push_back(branch.pipeline(number)); });
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const int zero = branch.job().strategy.zero;
@@ -305,7 +305,7 @@ Job random_mixed_job(Dice& dice) {
 int check_layers(const PricedBranch& branch, const std::vector<double>& seconds, Dice& dice) {
   std::vector<PipelineChoice> pipelines;
   branch.visit_pipelines([](Picoseconds) { return true; },
-                         [&](const PipelineChoice& choice, std::size_t) { pipelines.push_back(choice); });
+                         [&](std::size_t number, Picoseconds) { pipelines.push_back(branch.pipeline(number)); });
   constexpr int each = 8;
   int checked = 0;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {

@@ -145,9 +145,15 @@ std::size_t ListedBranch::best_share(const Lines& lines) const {
   return low;
 }
 
+PipelineChoice ListedBranch::pipeline(std::size_t number) const {
+  PipelineChoice out = (*pipelines_)[number / shares_.size()];
+  out.microbatches = shares_[number % shares_.size()];
+  return out;
+}
+
 // Bounds rise on either side of the best share.
 std::int64_t ListedBranch::visit_pipelines(const May& may,
-                                           const std::function<void(const PipelineChoice&, std::size_t)>& visit) const {
+                                           const std::function<void(std::size_t, Picoseconds)>& visit) const {
   std::int64_t skipped = 0;
   std::size_t number = 0;
   Lines lines;
@@ -162,12 +168,7 @@ std::int64_t ListedBranch::visit_pipelines(const May& may,
       for (++end; end < count && matters(end);) ++end;
     }
     skipped += static_cast<std::int64_t>(listed.row->size() * (count - (end - begin)));
-    PipelineChoice choice;
-    if (begin < end) choice = listed;
-    for (std::size_t share = begin; share < end; ++share) {
-      choice.microbatches = shares_[share];
-      visit(choice, number + share);
-    }
+    for (std::size_t share = begin; share < end; ++share) visit(number + share, bound_of_share(lines, share));
     number += count;
   }
   return skipped;

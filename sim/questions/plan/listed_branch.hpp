@@ -20,11 +20,15 @@ class ListedBranch : public Branch {
 
   // Number of choices in the rows of all pipelines.
   std::int64_t rows() const { return rows_; }
-  // Calls `visit` with each pipeline whose bound, by its layers alone, `may` accepts, and with its number among all
-  // pipelines. Each has the first choice of its row of recomputed layers. Returns the number of choices in the rows of
-  // the pipelines left out.
-  std::int64_t visit_pipelines(const May& may,
-                               const std::function<void(const PipelineChoice&, std::size_t)>& visit) const;
+  // Returns a pipeline by its number, with the first choice of its row of recomputed layers.
+  PipelineChoice pipeline(std::size_t number) const;
+  // Number of choices in the row of a pipeline.
+  std::int64_t choices_of(std::size_t number) const {
+    return static_cast<std::int64_t>((*pipelines_)[number / shares_.size()].row->size());
+  }
+  // Calls `visit` with the number of each pipeline whose bound, by its layers alone, `may` accepts, and with this
+  // bound. Returns the number of choices in the rows of the pipelines left out.
+  std::int64_t visit_pipelines(const May& may, const std::function<void(std::size_t, Picoseconds)>& visit) const;
 
  private:
   // Times of a stage before its microbatches and for each of them: `m` microbatches take at least the largest around +

@@ -22,9 +22,10 @@ class NodeQueue {
  public:
   bool empty() const { return heap_.empty(); }
   double first_key() const { return heap_.front().key; }  // of a queue that is not empty
-  void push(SearchNode node) {
-    const double key = node.key;
-    heap_.push_back({key, std::make_unique<SearchNode>(std::move(node))});
+  void push(SearchNode node) { push(std::make_unique<SearchNode>(std::move(node))); }
+  void push(std::unique_ptr<SearchNode> node) {
+    const double key = node->key;
+    heap_.push_back({key, std::move(node)});
     std::push_heap(heap_.begin(), heap_.end(), Later());
   }
   std::unique_ptr<SearchNode> pop() {

@@ -59,6 +59,8 @@ class Search {
   void look_for_least_shortage();
   std::vector<SearchNode> take();
   std::optional<SearchNode> next();
+  template <typename Queue>
+  std::unique_ptr<SearchNode> pop(Queue& queue);
   void end_dive();
   // Returns true while no strategy is known to exclude others by: the node found last then goes first.
   bool dives() const { return standing_.empty() && counts_.simulated <= kDive; }
@@ -111,12 +113,27 @@ std::vector<SearchNode> Search::take() {
   return out;
 }
 
+// Takes the first node out of a queue. Pipelines to come stay there until the last of them has been taken out; null if
+// the first of them is not ready.
+template <typename Queue>
+std::unique_ptr<SearchNode> Search::pop(Queue& queue) {
+  std::unique_ptr<SearchNode> node = queue.pop();
+  if (node->to_come() == nullptr) return node;
+  const double other_key = queue.empty() ? std::numeric_limits<double>::infinity() : queue.first_key();
+  std::unique_ptr<SearchNode> first = tree_.take_pipeline(*node, other_key, counts_);
+  if (node->strategies > 0) queue.push(std::move(node));
+  return first;
+}
+
 // Returns the most promising node that may matter or, during a dive, the deepest.
 std::optional<SearchNode> Search::next() {
   if (!dives()) end_dive();
-  if (!dive_.empty()) return std::move(*dive_.pop());
+  while (!dive_.empty()) {
+    if (const std::unique_ptr<SearchNode> node = pop(dive_)) return std::move(*node);
+  }
   while (!queue_.empty()) {
-    const std::unique_ptr<SearchNode> node = queue_.pop();
+    const std::unique_ptr<SearchNode> node = pop(queue_);
+    if (node == nullptr) continue;
     if (tree_.lacks_more(*node)) {
       counts_.too_large += node->strategies;
     } else if (node->excluded_by(standing_)) {

@@ -3,6 +3,7 @@
 #include "plan/capped_clock.hpp"
 #include "plan/funnel.hpp"
 #include "plan/layout_sites.hpp"
+#include "plan/pipelines_to_come.hpp"
 #include "plan/priced_branch.hpp"
 #include "plan/standing.hpp"
 
@@ -29,9 +30,11 @@ struct SearchNode {
   std::uint32_t choice = 0;     // number of the choice of blocks
   std::int64_t strategies = 0;  // number of strategies below the node; 0: not listed yet
   // Object that holds all strategies below the node: a layout, of a layout's blocks too; a branch, until it is raised;
-  // a raised branch; a pipeline's or strategy's branch.
+  // a raised branch; a pipeline's or strategy's branch; the pipelines of a branch, which are one node until the turn of
+  // each comes, with the key of the first of them.
   std::variant<std::monostate, std::shared_ptr<LayoutSites>, std::shared_ptr<const Branch>,
-               std::shared_ptr<const ListedBranch>, std::shared_ptr<const PricedBranch>>
+               std::shared_ptr<const ListedBranch>, std::shared_ptr<const PricedBranch>,
+               std::shared_ptr<PipelinesToCome>>
       holds;
   Lack lack;  // least that the strategies below the node lack, in a search for the least shortage
   PipelineChoice pipeline;
@@ -41,7 +44,15 @@ struct SearchNode {
   bool to_simulate() const { return level == Level::strategy && raised == 2; }
   LayoutSites& layout() const { return *std::get<std::shared_ptr<LayoutSites>>(holds); }
   const ListedBranch& listed() const { return *std::get<std::shared_ptr<const ListedBranch>>(holds); }
-  const PricedBranch& priced() const { return *std::get<std::shared_ptr<const PricedBranch>>(holds); }
+  // Null for all nodes but pipelines to come.
+  PipelinesToCome* to_come() const {
+    const auto* pipelines = std::get_if<std::shared_ptr<PipelinesToCome>>(&holds);
+    return pipelines != nullptr ? pipelines->get() : nullptr;
+  }
+  const PricedBranch& priced() const {
+    const PipelinesToCome* pipelines = to_come();
+    return pipelines != nullptr ? *pipelines->branch() : *std::get<std::shared_ptr<const PricedBranch>>(holds);
+  }
   // The strategy of a node of the last level.
   Strategy strategy() const {
     Strategy out = priced().job().strategy;

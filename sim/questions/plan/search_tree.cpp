@@ -44,6 +44,11 @@ Merit least_of_each(const Merit& a, const Merit& b) {
           std::min(a.finish_s, b.finish_s)};
 }
 
+Merit greatest_of_each(const Merit& a, const Merit& b) {
+  return {std::max(a.time_s, b.time_s), std::max(a.cost_usd, b.cost_usd), std::max(a.energy_j, b.energy_j),
+          std::max(a.finish_s, b.finish_s)};
+}
+
 }  // namespace
 
 // Returns the function of the node's level for a node that was raised so often: those that raise it come first.
@@ -105,6 +110,10 @@ Merit SearchTree::merit(const SearchNode& node, const Branch& branch) const {
 
 Merit SearchTree::merit(const SearchNode& node, Picoseconds time, double working_j) const {
   return choice_of(node).rates.least(to_seconds(time), working_j);
+}
+
+std::int64_t SearchTree::strategies_of(const PricedBranch& branch, std::size_t pipeline) const {
+  return branch.choices_of(pipeline) * static_cast<std::int64_t>(states_of(branch).size());
 }
 
 const std::vector<StateChoice>& SearchTree::states_of(const Branch& branch) const {
@@ -319,21 +328,80 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   like.level = Level::pipeline;
   like.raised = 0;
   like.holds = priced;
-  const auto visit = [&](const PipelineChoice& choice, std::size_t number) {
-    const Merit bound = bound_of_passes(like, choice);
-    const std::int64_t strategies = static_cast<std::int64_t>(choice.row->size()) * states;
-    if (known_ == nullptr && standing_.excludes(bound, node.place)) {
-      out.counts.bounded += strategies;
+  const auto to_come = std::make_shared<PipelinesToCome>(priced);
+  std::int64_t strategies = 0;
+  const auto visit = [&](std::size_t number, Picoseconds bound) {
+    const std::int64_t more = strategies_of(*priced, number);
+    if (known_ != nullptr) return add_lacking(like, number, more, out);
+    const Merit least = merit(like, bound, branch.min_energy_j());
+    PipelinesToCome::Pipeline pipeline{least, standing_.value(least), static_cast<std::uint32_t>(number)};
+    if (spec_.objective == SearchObjective::pareto) raise(like, pipeline);  // most have their turn
+    if (standing_.excludes(pipeline.bound, node.place)) {
+      out.counts.bounded += more;
       return;
     }
-    SearchNode child = like;
-    child.place.pipeline = static_cast<std::uint32_t>(number);
-    child.pipeline = choice;
-    child.strategies = strategies;
-    if (known_ != nullptr) child.lack = least_lack(*priced, choice);
-    add(with_bound(std::move(child), bound), out);
+    to_come->add(pipeline);
+    strategies += more;
   };
   out.counts.bounded += states * branch.visit_pipelines(may, visit);
+  if (to_come->empty()) return;
+  like.holds = to_come;
+  like.strategies = strategies;
+  like.key = to_come->first().key;
+  like.place.pipeline = to_come->first().number;
+  out.children.push_back(std::move(like));
+}
+
+// Adds a pipeline to a search for the least shortage.
+void SearchTree::add_lacking(const SearchNode& like, std::size_t number, std::int64_t strategies,
+                             NodeOutcome& out) const {
+  SearchNode child = like;
+  child.place.pipeline = static_cast<std::uint32_t>(number);
+  child.pipeline = like.priced().pipeline(number);
+  child.strategies = strategies;
+  child.lack = least_lack(like.priced(), child.pipeline);
+  const Merit bound = bound_of_passes(child, child.pipeline);
+  add(with_bound(std::move(child), bound), out);
+}
+
+// Gives a pipeline the closest bound of its level.
+void SearchTree::raise(const SearchNode& node, PipelinesToCome::Pipeline& pipeline) const {
+  const PricedBranch& branch = node.priced();
+  pipeline.bound = greatest_of_each(pipeline.bound, bound_of_passes(node, branch.pipeline(pipeline.number)));
+  pipeline.key = standing_.value(pipeline.bound);
+  pipeline.raised = true;
+}
+
+std::unique_ptr<SearchNode> SearchTree::take_pipeline(SearchNode& node, double other_key, FunnelCounts& counts) const {
+  const TimeSpent time(counts, after_bounds);
+  PipelinesToCome& to_come = *node.to_come();
+  std::unique_ptr<SearchNode> out;
+  do {
+    const bool none_matters = standing_.excludes_from(to_come.first().key, node.place);
+    PipelinesToCome::Pipeline first = to_come.take_first();
+    const auto excluded = [&] { return standing_.excludes(first.bound, node.place); };
+    const bool raises = !first.raised && !none_matters && !excluded();
+    if (raises) raise(node, first);
+    const std::int64_t strategies = none_matters ? node.strategies : strategies_of(*to_come.branch(), first.number);
+    if (none_matters || excluded()) {
+      counts.bounded += strategies;
+    } else if (raises) {
+      to_come.add(first);
+      continue;
+    } else {
+      out = std::make_unique<SearchNode>(with_bound(node, first.bound));
+      out->holds = to_come.branch();
+      out->place.pipeline = first.number;
+      out->pipeline = to_come.branch()->pipeline(first.number);
+      out->strategies = strategies;
+    }
+    node.strategies -= strategies;
+  } while (out == nullptr && node.strategies > 0 && to_come.first().key < other_key);
+  if (node.strategies > 0) {
+    node.key = to_come.first().key;
+    node.place.pipeline = to_come.first().number;
+  }
+  return out;
 }
 
 // A node's strategies run at one of the clocks of the node's span, and take longer at lower clocks: once the time at a

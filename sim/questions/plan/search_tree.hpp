@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace mirfak {
@@ -24,6 +25,10 @@ class SearchTree {
   std::vector<SearchNode> roots(bool mixes) const;
   // Raises the bound of a node or, if it is raised already or its level knows no closer one, finds its children.
   NodeOutcome work_on(const SearchNode& node);
+  // Takes the first of the pipelines to come out of their node. Gives them their closest bound, and drops some, until
+  // one that has that bound is the first; null if it does not come before `other_key`, the key of the queue's next
+  // node. The node is at its end once it has no strategies. Not during work on nodes.
+  std::unique_ptr<SearchNode> take_pipeline(SearchNode& node, double other_key, FunnelCounts& counts) const;
   // Keeps what was found on a strategy at the clocks of one span, for those of other spans. Not during work on nodes.
   void learn(const ScoredAtClocks& found) { scored_.add(found.place, found.strategy, found.scores); }
   // From now on, nodes below which nothing fits are not set aside any more, but looked at for what their strategies
@@ -59,6 +64,9 @@ class SearchTree {
   void list(SearchNode node, Branch branch, NodeOutcome& out);
   bool may_hold_layers(const SearchNode& node, const LayoutSite& site);
   ListedBranch::May may_be_below(const SearchNode& node, double working_j) const;
+  void raise(const SearchNode& node, PipelinesToCome::Pipeline& pipeline) const;
+  std::int64_t strategies_of(const PricedBranch& branch, std::size_t pipeline) const;
+  void add_lacking(const SearchNode& like, std::size_t number, std::int64_t strategies, NodeOutcome& out) const;
   void add_strategies(const SearchNode& node, NodeOutcome& out);
   using BoundAt = std::function<TimeAndWork(std::size_t clock)>;  // by the clock of a branch (PricedBranch::clocks)
   struct ClockBounds {

@@ -63,6 +63,14 @@ bool Standing::excludes(const Merit& bound, const TreePlace& place) const {
   return needed != needed_.end() && value(stretched(bound)) > needed->second;
 }
 
+bool Standing::excludes_from(double value, const TreePlace& place) const {
+  if (spec_.exhaustive || spec_.objective == SearchObjective::pareto) return false;
+  const double least = value * (1 + spec_.tolerance);
+  const auto needed = needed_.find(place.layout_place());
+  return (full() && least > this->value(rows_.back().front().merit)) ||
+         (needed != needed_.end() && least > needed->second);
+}
+
 void Standing::add(Entry entry) {
   const Merit& merit = entry.merit;
   if (!within_limits(merit)) return;

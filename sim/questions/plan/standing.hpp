@@ -50,6 +50,10 @@ class Standing {
   // strategies of that layout may be known already.
   bool excludes(const Merit& bound, const TreePlace& place) const;
 
+  // Returns true if no strategy of the layout of this place whose objective has at least this value can be among the
+  // results. Says less than excludes() of a merit; always false for a Pareto set.
+  bool excludes_from(double value, const TreePlace& place) const;
+
   struct Entry {
     Merit merit;
     TreePlace place;
