@@ -45,7 +45,7 @@ TEST_CASE("products, precisions and links that were not measured are said, with 
   CHECK(any_has(other_architecture, "infinity-fabric-mi250 were not measured"));
   const std::vector<std::string> same_architecture = notes_of("a100-pcie-8");
   CHECK(any_has(same_architecture, "off by up to 14 %"));
-  CHECK(any_has(same_architecture, "measured between l40s, not between a100-pcie-80g"));
+  CHECK(any_has(same_architecture, "measured between rtx-pro-6000, not between a100-pcie-80g"));
   CHECK(any_has(notes_of("dgx-a100-80g", "fp32"), "no measured table of products in fp32"));
 }
 
