@@ -386,14 +386,10 @@ TEST_CASE("limits of the power over time leave out strategies above them, and on
   const Searches search;
   const auto swing = [](const json& strategy) { return strategy.at("power_swing_w").get<double>(); };
   const auto searched = [&](const std::string& limit) {
-    std::vector<std::string> words = {"--top",
-                                      "50",
-                                      "--format",
-                                      "json",
-                                      "--set",
-                                      "search.space={context: [1], overlap_tensor: [false], uneven_layers: 0, "
-                                      "recompute: [full], zero: [1], micro_batch: [1], "
-                                      "schedule: [1f1b], overlap_grad_reduce: [true]}"};
+    const std::string space =
+        "search.space={context: [1], overlap_tensor: [false], uneven_layers: 0, recompute: [full], zero: [1], "
+        "micro_batch: [1], schedule: [1f1b], overlap_grad_reduce: [true]}";
+    std::vector<std::string> words = {"--top", "50", "--format", "json", "--set", space};
     if (!limit.empty()) words.insert(words.end(), {"--set", limit});
     return search(words);
   };
