@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <numeric>
 #include <random>
 #include <set>
@@ -418,7 +419,7 @@ TEST_CASE("rules that read no state are kept under all states or under none") {
       s.strategy.zero = state % 4;
       s.strategy.overlap_grad_reduce = state / 4 % 2 == 1;
       s.strategy.overlap_param_gather = state / 8 % 2 == 1;
-      s.strategy.offload_optimizer = static_cast<double>(state / 16) / 2;
+      s.strategy.offload_optimizer = std::array{0.0, 0.5, 1.0}[static_cast<std::size_t>(state / 16)];
       CAPTURE(state);
       CHECK(first_broken_beside_state(s.input()) == broken);
       CHECK(keeps_rules(s.input(), false) == broken.empty());

@@ -1,6 +1,7 @@
 #include "import/hydra_command.hpp"
 
 #include "base/text.hpp"
+#include "base/yaml.hpp"
 #include "import/interpolation.hpp"
 #include "import/option_reader.hpp"
 #include "import/option_words.hpp"

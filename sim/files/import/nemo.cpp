@@ -1,5 +1,6 @@
 #include "import/nemo.hpp"
 
+#include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/hydra_command.hpp"
 #include "import/megatron_dialect.hpp"

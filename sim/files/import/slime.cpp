@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "import/argument_words.hpp"
+#include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/number_words.hpp"
 #include "import/program_facts.hpp"

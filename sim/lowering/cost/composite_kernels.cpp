@@ -1,5 +1,6 @@
 #include "cost/composite_kernels.hpp"
 
+#include "cluster/memory_draw.hpp"
 #include "cost/scan_model.hpp"
 #include "sharding/row_chunks.hpp"
 

@@ -159,7 +159,8 @@ std::vector<PartCollectives> collectives_of(const Job& job, const StageCosts& co
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const PassPart& part = parts[i];
     if (i > 0 && alike(part.gathers, parts[i - 1].gathers) && alike(part.reduces, parts[i - 1].reduces)) {
-      out.push_back(PartCollectives(out.back()));
+      const PartCollectives before = out.back();
+      out.push_back(before);
       continue;
     }
     PartCollectives& own = out.emplace_back();
