@@ -134,6 +134,17 @@ TEST_CASE("verl on Megatron Core: its section, overrides and batch are Megatron-
   CHECK(seconds(job) > 0);
 }
 
+TEST_CASE(
+    "what verl's engine of Megatron Core is not told, and adapters on it, are obstacles, and its optimizer counts") {
+  const std::string named = "--config-name=ppo_megatron_trainer";
+  const std::string micro = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 ";
+  CHECK(has(first_obstacle(run(update("", named))), "ppo_micro_batch_size_per_gpu"));
+  CHECK_FALSE(run(update("", named)).complete);
+  CHECK(has(first_obstacle(run(update(micro + "actor_rollout_ref.model.lora.rank=16", named))), "adapters"));
+  const ImportedJob job = run(update(micro + "actor_rollout_ref.actor.optim.optimizer=sgd", named));
+  CHECK(said(job.draft, "training.optimizer") == "sgd");
+}
+
 TEST_CASE("verl's supervised tuning, by names of several releases") {
   const std::string torchrun = "torchrun --standalone --nnodes=1 --nproc_per_node=8 -m ";
   const ImportedJob old = run(torchrun +

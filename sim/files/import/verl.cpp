@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,7 +28,6 @@ namespace mirfak {
 namespace {
 
 constexpr std::string_view kVerlFacts = "verl";
-constexpr std::string_view kEngine = "engine.";
 
 // The program that runs, as the facts have it.
 struct VerlProgram {
@@ -260,7 +260,7 @@ std::vector<Setting> megatron_words(std::vector<Setting> settings, const Program
   }
   for (Setting& setting : settings) {
     for (const std::string_view section : {"engine.override_transformer_config.", "engine.override_ddp_config.",
-                                           "optim.override_optimizer_config.", "engine."}) {
+                                           "optim.override_optimizer_config.", "engine.", "optim."}) {
       if (!setting.name.starts_with(section) || facts.judges(setting.name)) continue;
       setting.name.erase(0, section.size());
       break;
@@ -268,6 +268,14 @@ std::vector<Setting> megatron_words(std::vector<Setting> settings, const Program
     out.push_back(std::move(setting));
   }
   return in_megatron_words(std::move(out), facts);
+}
+
+void hold_adapters_back(OptionReader& options) {
+  const Option rank = options.option("model.lora_rank");
+  if (rank.setting == nullptr) return;
+  if (options.count(rank.name) == 0) return options.leave(rank, "no adapters");
+  options.use(rank, "adapters");
+  options.draft().obstruct(rank.setting->where, "adapters on Megatron Core's engine, which are not read here");
 }
 
 ImportDraft import_verl_on_megatron(std::vector<Setting> settings, const ProgramFacts& facts,
@@ -296,6 +304,8 @@ ImportDraft import_verl_on_megatron(std::vector<Setting> settings, const Program
   use_sizes(words, program);
   use_engine(words, "the engine is Megatron Core");
   read_megatron_settings(draft, run, context);
+  for (const ImportObstacle& lack : sizes.obstacles()) draft.obstruct(lack.where, lack.reason);
+  hold_adapters_back(words);
   note_iteration(draft, program, batch);
   facts.judge_rest(draft);
   return draft;
@@ -312,11 +322,11 @@ bool is_on_megatron(const std::vector<Setting>& settings) {
   return false;
 }
 
-void refuse_other_engines(const std::vector<Setting>& settings) {
+void refuse_other_engines(const std::vector<Setting>& settings, const Value& others) {
   for (const char* name : {"actor.strategy", "engine.strategy", "model_engine", "engine"}) {
     const Setting* said = last_of(settings, name);
     const std::string word = said == nullptr ? "" : word_of(said->value);
-    if (word == "veomni" || word == "torchtitan" || word == "automodel" || word == "mindspeed") {
+    if (std::any_of(others.items.begin(), others.items.end(), [&](const Value& one) { return one.scalar == word; })) {
       fail_input(said->where, fmt::format("{}: an engine of verl that is not read here", excerpt(word)),
                  "describe the training as a scenario: mirfak init writes one to begin with");
     }
@@ -353,7 +363,7 @@ ImportDraft import_verl_command(const LaunchCommand& command, std::vector<Settin
     take_machine(machine, settings, option_list(context.sources.folders.hardware, kVerlFacts));
   }
   program.gpus = machine.gpus();
-  refuse_other_engines(settings);
+  refuse_other_engines(settings, facts.section("other_engines"));
   if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
   for (Setting& setting : others) settings.push_back(std::move(setting));
   ImportContext inside = context;
