@@ -81,6 +81,10 @@ void visit_figures(const LinkSpec& link, const FigureVisitor& visit) {
     visit("settling_s", link.settling_s);
     visit("settling_bytes", link.settling_bytes);
   }
+  if (link.spread) {
+    visit("spread.below", link.spread->below);
+    visit("spread.above", link.spread->above);
+  }
   if (link.protocols) {
     visit("protocols.ll_efficiency", link.protocols->ll_efficiency);
     if (!link.protocols->ll128_base_s.source.empty()) {

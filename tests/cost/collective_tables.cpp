@@ -132,7 +132,7 @@ TEST_CASE("one node, tables that the constants were fitted to") {
                                    {"aic_gb200_nccl2.23", "gb200-nvl72", v29, "half"},
                                    {"aic_gb300_nccl2.27", "gb300-nvl72", v29, "half"},
                                    {"aic_gb300_nccl2.29.2", "gb300-nvl72", v29, "half"},
-                                   {"aic_l40s_nccl2.27.3", "l40s-pcie-8", {}, "half"},
+                                   {"aic_l40s_nccl2.27.3", "aws-g6e", {}, "half"},
                                    {"aic_rtx_pro_6000_server_nccl2.29.2", "rtx-pro-6000-pcie-8", v29, "half"}});
   check_large(errors, 0.08, 0.20);
   CHECK(within_half_again(errors) > 0.97);

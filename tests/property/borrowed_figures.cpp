@@ -1,5 +1,6 @@
 // What has no measured table of its own says whose figures it uses, and what that makes of the iteration's error.
 #include "simulation/borrowed_figures.hpp"
+#include "simulation/prediction_range.hpp"
 
 #include "random_scenarios.hpp"
 
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -31,7 +33,7 @@ bool any_has(const std::vector<std::string>& notes, const std::string& text) {
 }  // namespace
 
 TEST_CASE("hardware with tables of its own borrows nothing") {
-  for (const char* node : {"dgx-a100-80g", "hgx-h100", "hgx-h200", "hgx-b200", "gb200-nvl72", "l40s-pcie-8"}) {
+  for (const char* node : {"dgx-a100-80g", "hgx-h100", "hgx-h200", "hgx-b200", "gb200-nvl72"}) {
     CAPTURE(node);
     CHECK(notes_of(node).empty());
   }
@@ -47,6 +49,44 @@ TEST_CASE("products, precisions and links that were not measured are said, with 
   CHECK(any_has(same_architecture, "off by up to 14 %"));
   CHECK(any_has(same_architecture, "measured between rtx-pro-6000, not between a100-pcie-80g"));
   CHECK(any_has(notes_of("dgx-a100-80g", "fp32"), "no measured table of products in fp32"));
+}
+
+TEST_CASE(
+    "hosts differ over PCI Express: what waits for collectives at that pace makes the range wider, and a note says "
+    "so") {
+  const auto run = [](const std::string& cluster, const std::string& strategy) {
+    const std::optional<Scenario> scenario = scenario_of(fmt::format(
+        "model: gpt3-1.3b\ncluster: {{{}}}\ntraining: {{global_batch: 64}}\nstrategy: {{{}}}\n", cluster, strategy));
+    REQUIRE(scenario);
+    return simulate(scenario->job);
+  };
+  const auto share_of = [](const Simulation& of, Activity activity) {
+    return of.result.activity_s[static_cast<std::size_t>(activity)] / of.result.iteration_time_s;
+  };
+  const Simulation tensor = run("nodes: [{type: rtx-pro-6000-pcie-8, count: 1}]", "tensor: 8");
+  const HostMargins margins = host_margins(tensor.job, tensor.result);
+  const double waits = share_of(tensor, Activity::tensor_communication);
+  CHECK(waits > 0.2);
+  CHECK(margins.longer == doctest::Approx(waits * std::expm1(0.60)));
+  CHECK(margins.shorter == doctest::Approx(-waits * std::expm1(-0.52)));
+  CHECK(any_has(borrowed_figures(tensor.job, tensor.result), "on 80 % of hosts they take 0.59 to 1.8 times as long"));
+  const IterationResult& r = tensor.result;
+  const PredictionRange without =
+      prediction_range(r.iteration_time_s, uncertainty_shares(tensor.job, r), tensor.job.ranges);
+  CHECK(r.iteration_time_high_s > without.high_s);
+  CHECK(r.iteration_time_low_s < without.low_s);
+  CHECK(std::pow(std::log(r.iteration_time_high_s / r.iteration_time_s), 2) ==
+        doctest::Approx(std::pow(std::log(without.high_s / r.iteration_time_s), 2) +
+                        std::pow(std::log1p(margins.longer), 2)));
+
+  const auto longer = [&](const std::string& cluster, const std::string& strategy) {
+    const Simulation of = run(cluster, strategy);
+    return host_margins(of.job, of.result).longer;
+  };
+  CHECK(longer("nodes: [{type: hgx-h100, count: 1}]", "tensor: 8") == 0);  // a switch of NVLink is no host
+  // Replicas over two nodes wait for the slower of the host and the ports.
+  CHECK(longer("nodes: [{type: a100-pcie-8, count: 2, network: tcp-1g}]", "data: 16") == 0);
+  CHECK(longer("nodes: [{type: a100-pcie-8, count: 2, network: ib-ndr, ports: 8}]", "data: 16") > 0);
 }
 
 TEST_CASE("attention kernels without figures on a GPU: which others stand in for them is said") {

@@ -214,6 +214,15 @@ enum class LinkEnd { gpus, host, nodes };
 const std::vector<std::string>& link_end_names();
 
 // Kind of link, as a GPU sees it.
+// Spread of one kind of link from host to host: what collectives over it take is exp(-below) to exp(above) times the
+// prediction on 80 % of the hosts that have it.
+struct HostSpread {
+  Figure below;
+  Figure above;
+
+  friend bool operator==(const HostSpread&, const HostSpread&) = default;
+};
+
 struct LinkSpec {
   std::string name;  // "nvlink3", "ib-hdr"
   std::string title;
@@ -231,6 +240,7 @@ struct LinkSpec {
   std::optional<InSwitchReduction> in_switch_reduction;
   std::vector<LinkEnd> joins;            // not empty
   std::vector<std::string> measured_on;  // GPUs between which its collectives were measured; empty: not measured
+  std::optional<HostSpread> spread;      // absent: hosts are alike, or nobody has measured several
 
   // Returns the efficiency for a group of `ranks` on this link: the measured entry of the largest group that is not
   // larger, or `efficiency` beyond the table (and if there is no table).

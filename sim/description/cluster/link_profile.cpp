@@ -9,6 +9,7 @@ namespace {
 constexpr double kMinShare = 0.005;
 constexpr double kMaxLatency = 0.1;  // seconds
 constexpr double kMaxSettlingBytes = 1e10;
+constexpr double kMaxSpread = 3;  // of a logarithm: hosts that differ by a factor of 20 are not of one kind
 
 std::map<int, Figure> read_groups(ProfileFile& file, const Node& section, double most) {
   Mapping groups(section);
@@ -89,6 +90,15 @@ ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
   return out;
 }
 
+HostSpread read_spread(ProfileFile& file, const Node& section) {
+  Mapping mapping(section);
+  HostSpread out;
+  out.below = file.figure(mapping, "below", 0, kMaxSpread);
+  out.above = file.figure(mapping, "above", 0, kMaxSpread);
+  mapping.finish();
+  return out;
+}
+
 }  // namespace
 
 LinkSpec read_link_profile(ProfileFile& file) {
@@ -120,6 +130,7 @@ LinkSpec read_link_profile(ProfileFile& file) {
     link.in_switch_reduction = read_in_switch_reduction(file, *section);
   }
   link.measured_on = file.root().words("measured_on");
+  if (const std::optional<Node> section = file.root().find("spread")) link.spread = read_spread(file, *section);
   file.finish();
   return link;
 }

@@ -76,17 +76,24 @@ std::string attention_note(const GpuSpec& gpu, const Job& job, const IterationRe
       choice.wanted, choice.figures_of, why, 100 * share);
 }
 
-std::string link_note(const NodeHardware& node, const IterationResult& result) {
+// Says between which GPUs the collectives of a node's link were measured, if not between its own.
+std::string measured_between(const NodeHardware& node) {
   const LinkSpec& link = node.scale_up;
-  const std::string whose =
-      link.measured_on.empty()
-          ? fmt::format("collectives over {} were not measured: its figures are derived or recalled", link.name)
-          : fmt::format("collectives over {} were measured between {}, not between {}", link.name,
-                        fmt::join(link.measured_on, ", "), node.gpu.name);
-  return fmt::format(
-      "{}; how far they are off for that nobody has measured: {:.2g} % of the iteration waits for "
-      "collectives",
-      whose, 100 * share_of_collectives(result));
+  if (!borrows_collectives(node)) return fmt::format("collectives over {} depend on the host", link.name);
+  if (link.measured_on.empty()) {
+    return fmt::format("collectives over {} were not measured: its figures are derived or recalled", link.name);
+  }
+  return fmt::format("collectives over {} were measured between {}, not between {}", link.name,
+                     fmt::join(link.measured_on, ", "), node.gpu.name);
+}
+
+std::string link_note(const NodeHardware& node, const IterationResult& result) {
+  const std::optional<HostSpread>& spread = node.scale_up.spread;
+  const std::string off = spread ? fmt::format("on 80 % of hosts they take {:.2g} to {:.2g} times as long as predicted",
+                                               std::exp(-spread->below.value), std::exp(spread->above.value))
+                                 : "how far they are off for that nobody has measured";
+  return fmt::format("{}; {}: {:.2g} % of the iteration waits for collectives", measured_between(node), off,
+                     100 * share_of_collectives(result));
 }
 
 }  // namespace
@@ -110,9 +117,8 @@ std::vector<std::string> borrowed_figures(const Job& job, const IterationResult&
     const Precision precision = job.product_precision();
     if (takes_over(node.gpu, precision)) add(products_note(node.gpu, result));
     if (fit_of(node.gpu, precision) == nullptr) add(precision_note(node.gpu, precision, result));
-    if (borrows_collectives(node) && node.spec.gpus > 1 && share_of_collectives(result) > 0) {
-      add(link_note(node, result));
-    }
+    const bool unsure = borrows_collectives(node) || node.scale_up.spread;
+    if (unsure && node.spec.gpus > 1 && share_of_collectives(result) > 0) add(link_note(node, result));
   }
   return out;
 }

@@ -35,6 +35,27 @@ double borrowed_seconds(const NodeHardware& node, Precision precision, const Act
   return out;
 }
 
+// Returns whether the link between the GPUs of `node` sets the pace of a ring over whole nodes: their ports together
+// are faster.
+bool paces_whole_nodes(const NodeHardware& node) {
+  const double ports = node.spec.ports * node.network.bandwidth.value * node.network.efficiency.value;
+  return node.scale_up.bandwidth.value * node.scale_up.efficiency.value < ports;
+}
+
+// Returns the time that one rank waits for collectives at the pace of the link between the GPUs of its node. Tensor
+// groups inside a node always have that pace, other groups where they cannot leave the node or its ports are faster.
+double paced_inside_s(const Job& job, const NodeHardware& node, int stage, const ActivitySeconds& seconds) {
+  if (node.spec.gpus < 2) return 0;
+  const bool whole = job.cluster.nodes() == 1 || paces_whole_nodes(node);
+  double out = 0;
+  if (whole || job.strategy.shape_of(stage).tensor <= node.spec.gpus) {
+    out += seconds_of(seconds, Activity::tensor_communication);
+  }
+  if (!whole) return out;
+  return out + seconds_of(seconds, Activity::context_communication) +
+         seconds_of(seconds, Activity::expert_communication) + seconds_of(seconds, Activity::data_communication);
+}
+
 // Returns the number of sources that measured the job's software on such GPUs; the job knows of them.
 int sources_of(const Job& job, const GpuSpec& gpu) {
   return job.ranges.measured->sources(job.framework.name, job.framework.likes, gpu.architecture);
@@ -115,6 +136,26 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
   return shares;
 }
 
+HostMargins host_margins(const Job& job, const IterationResult& result) {
+  HostMargins out;
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  double ranks = 0;
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const ReplicaClass& alike = classes[i % classes.size()];
+    ranks += alike.count();
+    const auto stage = static_cast<int>(i / classes.size());
+    const NodeHardware& node = job.hardware_of(stage, alike.first()).hardware;
+    const std::optional<HostSpread>& spread = node.scale_up.spread;
+    if (!spread) continue;
+    const double s = alike.count() * paced_inside_s(job, node, stage, result.stages[i].activity_s);
+    out.shorter -= s * std::expm1(-spread->below.value);
+    out.longer += s * std::expm1(spread->above.value);
+  }
+  out.shorter /= ranks * result.iteration_time_s;
+  out.longer /= ranks * result.iteration_time_s;
+  return out;
+}
+
 std::vector<std::string> unmeasured_software(const Job& job) {
   std::vector<std::string> notes;
   if (job.ranges.measured == nullptr) return notes;
@@ -158,7 +199,8 @@ PredictionRange range_without_limits(const Job& job, const IterationResult& resu
   for (const NodeGroup& group : job.cluster.groups()) {
     const std::optional<Correction>& correction = group.hardware.spec.correction;
     if (!correction || !job.ranges.own_runs.known()) {
-      return prediction_range(result.iteration_time_s, uncertainty_shares(job, result), job.ranges);
+      return between_hosts(prediction_range(result.iteration_time_s, uncertainty_shares(job, result), job.ranges),
+                           result.iteration_time_s, host_margins(job, result));
     }
     widest = std::max(widest, range_deviation(*correction, result));
   }
@@ -254,7 +296,7 @@ std::string range_text(const IterationResult& result) {
   return range_text(PredictionRange{result.iteration_time_low_s, result.iteration_time_high_s});
 }
 
-Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths) {
+Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths, const HostMargins& hosts) {
   Table table("for | >share of the iteration | >below | >above");
   for (std::size_t i = 0; i < kUncertainties; ++i) {
     if (shares[i] <= 0) continue;
@@ -262,6 +304,10 @@ Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widt
     table.add({name_of(static_cast<Uncertainty>(i)), in_percent(shares[i]),
                format_signed_percent(below > 0 ? std::expm1(-below) : 0),
                format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
+  }
+  if (hosts.longer > 0) {
+    table.add({"hosts, which join GPUs at unlike rates", "", format_signed_percent(-hosts.shorter),
+               format_signed_percent(hosts.longer)});
   }
   return table;
 }

@@ -13,6 +13,10 @@ namespace mirfak {
 // Returns the shares of `result`, an iteration of `job`, that each uncertainty concerns, on average over its ranks.
 UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& result);
 
+// Returns the shares of `result` that hosts like those of `job` may save and cost: for the time that its ranks wait for
+// collectives at the pace of a link in a node whose hosts were found to differ (LinkSpec::spread).
+HostMargins host_margins(const Job& job, const IterationResult& result);
+
 // Returns the range in which measurements of the iteration lie. On nodes that a user's own runs correct, the range
 // follows from the uncertainty of the corrections and from the scatter of runs, else from the widths of the job. {0,
 // 0}: not known.
@@ -63,7 +67,8 @@ double range_deviation(const Correction& correction, const IterationResult& resu
 std::string range_text(const PredictionRange& range);
 std::string range_text(const IterationResult& result);
 
-// Returns a row for each uncertainty that concerns a share of an iteration, with the share and the widths that it adds.
-Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths);
+// Returns a row for each uncertainty that concerns a share of an iteration, with the share and the widths that it adds,
+// and a row for hosts if they have margins.
+Table uncertainty_table(const UncertaintyShares& shares, const RangeWidths& widths, const HostMargins& hosts = {});
 
 }  // namespace mirfak

@@ -501,7 +501,8 @@ Section Explainer::range_section() const {
   }
   if (std::optional<Section> corrected = corrected_range(job_, simulation_.result)) return *corrected;
   const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
-  return {range_title(job_, simulation_.result, "ranges.yaml"), {uncertainty_table(shares, widths)}};
+  const HostMargins hosts = host_margins(job_, simulation_.result);
+  return {range_title(job_, simulation_.result, "ranges.yaml"), {uncertainty_table(shares, widths, hosts)}};
 }
 
 Section Explainer::communication_section() {

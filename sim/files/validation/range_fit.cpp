@@ -176,7 +176,9 @@ LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
   LeftOutTable out{{}, table.name, table.first_contact(), {}};
   for (const ValidatedRun* run : table.runs) {
     const UncertaintyShares uncertainty = uncertainty_with(*run, *widths.measured);
-    const PredictionRange range = prediction_range(run->seconds.predicted, uncertainty, widths);
+    const double predicted_s = run->seconds.predicted;
+    const PredictionRange range =
+        between_hosts(prediction_range(predicted_s, uncertainty, widths), predicted_s, run->hosts);
     add_range(out, range, run->seconds);
     if (!knows_software(*run)) continue;
     const int sources = widths.measured->sources(run->software, {}, run->architecture);

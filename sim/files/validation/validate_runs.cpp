@@ -103,6 +103,7 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
   run.memory_peak_bytes = simulation.result.memory_peak_bytes;
   run.activity_s = simulation.result.activity_s;
   run.uncertainty = uncertainty_shares(simulation.job, simulation.result);
+  run.hosts = host_margins(simulation.job, simulation.result);
   const auto nodes = simulation.job.cluster.groups();
   const std::string& machine = nodes.front().hardware.spec.name;
   const bool alike = std::all_of(nodes.begin(), nodes.end(),

@@ -53,6 +53,7 @@ struct ValidatedRun {
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
+  HostMargins hosts;
   std::string machine, framework;  // node type, "" if there are several; framework
   std::string software;            // framework of the data folder: itself, or the nearest that it inherits from
   std::string architecture;        // architecture of the GPUs; "" if there are several

@@ -36,6 +36,12 @@ PredictionRange prediction_range(double predicted_s, const UncertaintyShares& sh
   return {predicted_s * std::exp(-below), predicted_s * std::exp(above)};
 }
 
+PredictionRange between_hosts(PredictionRange range, double predicted_s, const HostMargins& hosts) {
+  const double below = std::hypot(std::log(predicted_s / range.low_s), std::log1p(-hosts.shorter));
+  const double above = std::hypot(std::log(range.high_s / predicted_s), std::log1p(hosts.longer));
+  return {predicted_s * std::exp(-below), predicted_s * std::exp(above)};
+}
+
 PredictionRange under_power_limits(PredictionRange range, const Cluster& cluster, const LimitWidths& widths) {
   double below = 0;
   double above = 0;

@@ -114,6 +114,16 @@ struct PredictionRange {
 };
 PredictionRange prediction_range(double predicted_s, const UncertaintyShares& shares, const RangeWidths& widths);
 
+// Shares of the predicted iteration that a host of the same kind may save and cost, because hosts pass transfers
+// between GPUs on at unlike rates (LinkSpec::spread).
+struct HostMargins {
+  double shorter = 0;  // in [0, 1)
+  double longer = 0;
+};
+// Returns the range of a run on any such host. Hosts err apart from all else, so distances of logarithms add up as
+// squares.
+PredictionRange between_hosts(PredictionRange range, double predicted_s, const HostMargins& hosts);
+
 // Returns the range, wider by the widest that the GPUs' power limits add.
 PredictionRange under_power_limits(PredictionRange range, const Cluster& cluster, const LimitWidths& widths);
 
