@@ -38,11 +38,13 @@ void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, s
 
 class TrainerReader {
  public:
-  // `own`: name and defaults of a program around the Trainer; null: the Trainer's.
-  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own,
+  // `own`: name and defaults of a program around the Trainer; null: the Trainer's. `of_user`: the program is none that
+  // is known, so options of adapters are its own.
+  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own, bool of_user,
                 const ImportContext& context, AccelerateSays accelerate)
       : facts_(facts),
         tool_(tool),
+        of_user_(of_user),
         context_(context),
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
         since_(own.find("since")),
@@ -198,11 +200,21 @@ class TrainerReader {
     options_.leave(eight, "off");
   }
 
+  // A program of one's own that states a rank and no switch has adapters, and a rank of its own if it states none.
   void read_adapters() {
-    read_bits(options_.flag("use_peft"));
-    if (!options_.flag("use_peft")) {
+    const Option peft = options_.option("use_peft");
+    const Option rank = options_.option("lora_r");
+    const bool stated = rank.setting != nullptr && !rank.is_none();
+    const bool adapters = options_.flag(peft) || (of_user_ && peft.setting == nullptr && stated);
+    read_bits(adapters);
+    if (!adapters) {
       options_.leave_part("adapters", "no adapters");
       return options_.leave_part("targets", "no adapters");
+    }
+    if (of_user_ && !stated) {
+      options_.draft().lack(peft.setting->where, "training.lora.rank",
+                            "the rank of the adapters is a default of the program's own: say "
+                            "--set training.lora.rank=NUMBER");
     }
     options_.read_part("adapters");
     read_hub_targets(options_, options_.option("lora_target_modules"), facts_);
@@ -216,6 +228,12 @@ class TrainerReader {
     if (deepspeed.setting != nullptr && !deepspeed.is_none()) {
       sharding_ = HubSharding::deepspeed;
       options_.use(deepspeed, "read as well");
+      const std::string& name = deepspeed.value.scalar;  // "true": an option without a value
+      const bool named = deepspeed.value.kind == Value::Kind::mapping || !(name.empty() || name == "true");
+      if (!named && accelerate_.sharding != HubSharding::deepspeed) {
+        options_.draft().obstruct(deepspeed.setting->where,
+                                  "deepspeed: the name of its file is not known: give the file, too");
+      }
     }
     const bool said = fsdp.setting != nullptr && !fsdp.is_none() &&
                       !(fsdp.value.kind == Value::Kind::sequence && fsdp.value.items.empty());
@@ -312,6 +330,7 @@ class TrainerReader {
 
   const ProgramFacts& facts_;
   const ProgramFacts* tool_;
+  const bool of_user_;
   const ImportContext& context_;
   OptionReader options_;
   const Value* since_;  // null: all defaults are the Trainer's
@@ -394,6 +413,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   static const Value trainer;
   const ProgramFacts facts(context.sources, "hugging-face");
   const Value* const own = facts.section("programs").find(program);
+  const bool of_user = program == kProgramOfUser;
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
   const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name.starts_with(kAcceleratePrefix);
@@ -429,7 +449,8 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
     draft.use(*file, "its settings stand above");
   if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
-  const HubSharding sharding = TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, context, says).read();
+  const HubSharding sharding =
+      TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, of_user, context, says).read();
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;

@@ -137,6 +137,31 @@ void complete_machine(LaunchCommand& out, std::span<const ArgumentWord> launcher
   }
 }
 
+// Returns the place of "--" after which a program leaves the rest to a launcher: submit.py --gpus 8 -- accelerate
+// launch.
+std::optional<std::size_t> hand_over(std::span<const ArgumentWord> words) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string next = base_name(words[i + 1].text);
+    if (words[i].text == "--" && (is_python(next) || among(kLaunchers, next))) return i;
+  }
+  return std::nullopt;
+}
+
+// Returns the command behind a program that submits it. What the program itself says of nodes and GPUs counts where
+// the command says nothing.
+std::optional<LaunchCommand> submitted_command(std::span<const ArgumentWord> by, std::span<const ArgumentWord> words) {
+  std::optional<LaunchCommand> out = launch_command(words);
+  if (!out) return out;
+  LaunchCommand submits;
+  read_machine(by, submits);
+  ImportedMachine& machine = out->machine;
+  if (submits.machine.nodes) machine.nodes = submits.machine.nodes;
+  if (!machine.gpus_per_node) machine.gpus_per_node = submits.machine.gpus_per_node;
+  if (!submits.machine.said_by.empty()) add_said(machine, submits.machine.said_by);
+  out->notes.push_back({by.front().where, "a program that is taken to start what stands after --"});
+  return out;
+}
+
 }  // namespace
 
 bool LaunchCommand::starts_itself() const {
@@ -163,6 +188,10 @@ std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words)
     }
   }
   if (program == 0) return std::nullopt;
+  if (const auto from = hand_over(words.subspan(program))) {
+    if (auto inside = submitted_command(words.first(program + *from), words.subspan(program + *from + 1)))
+      return inside;
+  }
   out.where = words.front().where;
   out.tasks_are_processes = out.launcher == "python";
   read_machine(words.first(program), out);

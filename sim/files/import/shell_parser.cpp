@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace mirfak {
 
@@ -418,8 +419,9 @@ std::shared_ptr<const ShellNode> ShellParser::simple(int depth) {
   const std::size_t begin = at_;
   while (true) {
     skip_blanks();
-    if (redirect(*out)) continue;
-    if (ends_word(peek()) && !at_process()) break;
+    const bool fills = placeholder(true) > 0;
+    if (!fills && redirect(*out)) continue;
+    if (!fills && ends_word(peek()) && !at_process()) break;
     const bool assigns = out->words.empty() || out->kind == ShellNodeKind::declare;
     if (assigns && assignment(*out)) continue;
     out->words.push_back(word());
@@ -469,6 +471,8 @@ bool ShellParser::assignment(ShellNode& into) {
   ++at_;
   if (peek() == '(') {
     elements(out);
+  } else if (const std::size_t length = placeholder(false)) {
+    out.value = word(length);
   } else if (!ends_word(peek())) {
     out.value = word();
   } else {
@@ -509,6 +513,17 @@ void ShellParser::elements(ShellAssignment& into) {
   ++at_;
 }
 
+std::size_t ShellParser::placeholder(bool sure) const {
+  const std::string& chars = text_.chars;
+  if (peek() != '<' || std::isalpha(static_cast<unsigned char>(peek(1))) == 0) return 0;
+  const std::size_t end = chars.find_first_of("<>\n\"'`$;&|\\", at_ + 1);
+  if (end == std::string::npos || chars[end] != '>') return 0;
+  const std::size_t length = end + 1 - at_;
+  const std::size_t next = chars.find_first_not_of(" \t\r", end + 1);
+  const bool last = next == std::string::npos || chars[next] == '\n' || chars.compare(next, 2, "\\\n") == 0;
+  return !sure || last ? length : 0;
+}
+
 bool ShellParser::redirect(ShellNode& into) {
   std::size_t i = at_;
   while (i < text_.size() && is_digit(text_.chars[i])) ++i;
@@ -531,7 +546,7 @@ bool ShellParser::redirect(ShellNode& into) {
   } else if (at_process() || !ends_word(peek())) {
     out.target = word();
   } else {
-    fail(begin, "a redirection without its file", " ");
+    fail(begin, "a redirection without its file", "write the file after it, or quote the word");
   }
   into.redirects.push_back(std::move(out));
   return true;

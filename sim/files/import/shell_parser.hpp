@@ -62,12 +62,15 @@ class ShellParser {
   bool assignment(ShellNode& into);
   std::size_t closing_bracket(std::size_t from) const;
   void elements(ShellAssignment& into);
+  // Returns the length of what a template leaves to be filled in, such as <path to data>, at this place; 0: there is
+  // none. Bash would read from a file and write to one: `sure` asks for a place where bash finds no file to write to.
+  std::size_t placeholder(bool sure) const;
   bool redirect(ShellNode& into);
   void document(ShellRedirect& into, std::size_t begin);
 
   void enter(std::size_t at);  // one level of quotes or expansions deeper
   std::string name();
-  ShellWord word();
+  ShellWord word(std::size_t first = 0);  // `first`: length of the placeholder that the word begins with
   ShellWord regular_expression();
   void piece_of_word(ShellWord& into);
   void double_quoted(ShellWord& into);

@@ -50,10 +50,19 @@ void ShellParser::literal(ShellWord& into, bool quoted, std::size_t count) {
   at_ += count;
 }
 
-ShellWord ShellParser::word() {
+ShellWord ShellParser::word(std::size_t first) {
   ShellWord out;
   out.at = origin(at_);
-  while (!ended() && (!parts_words(peek()) || at_process())) piece_of_word(out);
+  if (first > 0) literal(out, true, first);
+  while (!ended()) {
+    if (const std::size_t length = placeholder(true)) {
+      literal(out, true, length);
+    } else if (!parts_words(peek()) || at_process()) {
+      piece_of_word(out);
+    } else {
+      break;
+    }
+  }
   return out;
 }
 
