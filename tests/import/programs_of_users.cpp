@@ -78,7 +78,14 @@ TEST_CASE("adapters of a program of one's own: a rank or a switch says that they
   CHECK(has(said(by_switch.draft, "training.lora.base"), "nf4"));
   // Nobody knows the rank that the program has by itself.
   CHECK(has(refusal(own + "--use_lora"), "--set training.lora.rank=NUMBER"));
+  CHECK(has(refusal("torchrun --nproc_per_node 8 train_lora.py" + kTrainer), "--set training.lora.rank=NUMBER"));
   CHECK(said(script(own + "--use_lora False --lora_r 8").draft, "training.lora.rank").empty());
+  // Nor the bits of a program that is named after its few bits.
+  const std::string few = "python qlora.py" + kTrainer + "--lora_r 64 --lora_modules all ";
+  CHECK(said(script(few + "--bits 4 --double_quant").draft, "training.lora.base") == "nf4-double");
+  CHECK(said(script(few + "--bits 8").draft, "training.lora.base") == "int8");
+  CHECK(said(script(few + "--bits 16").draft, "training.lora.base").empty());
+  CHECK(has(refusal(few), "--set training.lora.base"));
   // TRL's own scripts have adapters by --use_peft alone, of rank 16 unless they say another.
   const std::string tuning = "accelerate launch --num_processes 8 sft.py" + kTrainer;
   CHECK(said(script(tuning + "--lora_r 8").draft, "training.lora.rank").empty());
@@ -88,6 +95,7 @@ TEST_CASE("adapters of a program of one's own: a rank or a switch says that they
 TEST_CASE("--deepspeed needs its file, whose name a variable may hide") {
   const std::string own = "deepspeed --num_gpus 8 finetune.py" + kTrainer;
   CHECK(has(refusal(own + "--deepspeed $CONFIG --gradient_checkpointing True"), "give the file"));
+  CHECK(has(refusal(own + "--deepspeed --zero_stage 2"), "give the file"));
   const ImportFile zero{"ds.json", R"({"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"})"};
   CHECK(said(script(own + "--deepspeed $CONFIG", {zero}).draft, "strategy.zero") == "2");
 }

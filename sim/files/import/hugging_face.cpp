@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -38,13 +39,13 @@ void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, s
 
 class TrainerReader {
  public:
-  // `own`: name and defaults of a program around the Trainer; null: the Trainer's. `of_user`: the program is none that
-  // is known, so options of adapters are its own.
-  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own, bool of_user,
-                const ImportContext& context, AccelerateSays accelerate)
+  // `own`: name and defaults of a program around the Trainer; null: the Trainer's. `script`: the name of a user's own
+  // program, whose options of adapters are its own; empty: it is a known program, or no command says.
+  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own,
+                std::string_view script, const ImportContext& context, AccelerateSays accelerate)
       : facts_(facts),
         tool_(tool),
-        of_user_(of_user),
+        script_(script),
         context_(context),
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
         since_(own.find("since")),
@@ -184,37 +185,62 @@ class TrainerReader {
     const Option four = options_.option("load_in_4bit");
     const Option eight = options_.option("load_in_8bit");
     const Option nested = options_.option("use_bnb_nested_quant");
-    const bool narrow = options_.flag(four) || options_.flag(eight);
-    if (narrow && !adapters) {
+    const Option bits = options_.option("bits");
+    const std::string width = bits.setting == nullptr ? "" : options_.word(bits, options_.entry("bits").takes);
+    const bool in_four = options_.flag(four) || width == "4";
+    const bool in_eight = options_.flag(eight) || width == "8";
+    if ((in_four || in_eight) && !adapters) {
       return options_.judge_part("bits", OptionVerdict::hold, "weights in 4 or 8 bits are trained only by adapters");
     }
-    if (options_.flag(four) && options_.flag(eight)) options_.fail(eight, "4 or 8 bits, not both");
-    if (options_.flag(four)) {
-      options_.put(four, "training.lora.base", options_.flag(nested) ? "nf4-double" : "nf4");
+    if (in_four && in_eight) options_.fail(eight, "4 or 8 bits, not both");
+    const Option& narrow = width.empty() ? (in_four ? four : eight) : bits;
+    if (in_four) {
+      options_.put(narrow, "training.lora.base", options_.flag(nested) ? "nf4-double" : "nf4");
       options_.use(nested, "decides how the constants of 4-bit weights are kept");
-    } else {
-      options_.leave(four, "off");
-      options_.leave(nested, "no weights in 4 bits");
+    } else if (in_eight) {
+      options_.put(narrow, "training.lora.base", "int8");
     }
-    if (options_.flag(eight)) return options_.put(eight, "training.lora.base", "int8");
-    options_.leave(eight, "off");
+    if (!in_four) options_.leave(nested, "no weights in 4 bits");
+    for (const Option& option : {four, eight, bits}) {
+      if (option.name != narrow.name || !(in_four || in_eight)) options_.leave(option, "off");
+    }
+    const bool unsaid = four.setting == nullptr && eight.setting == nullptr && bits.setting == nullptr;
+    if (adapters && unsaid && script_has("programs_of_few_bits")) {
+      options_.draft().lack({}, "training.lora.base",
+                            fmt::format("the bits of frozen weights are a default of {} itself: say "
+                                        "--set training.lora.base=nf4-double, nf4, int8 or as-trained",
+                                        script_));
+    }
   }
 
-  // A program of one's own that states a rank and no switch has adapters, and a rank of its own if it states none.
+  // True if the name of the user's own program has one of these words in it.
+  bool script_has(std::string_view words) const {
+    std::string name = script_;
+    for (char& sign : name) sign = std::isalnum(static_cast<unsigned char>(sign)) != 0 ? sign : ' ';
+    const std::vector<Value>& known = facts_.section(words).items;
+    return std::any_of(known.begin(), known.end(), [&](const Value& word) {
+      return (" " + name + " ").find(" " + word.scalar + " ") != std::string::npos;
+    });
+  }
+
+  // A user's own program has adapters if it states their rank, or if its name says so. A rank that it does not state is
+  // its own, too.
   void read_adapters() {
     const Option peft = options_.option("use_peft");
     const Option rank = options_.option("lora_r");
     const bool stated = rank.setting != nullptr && !rank.is_none();
-    const bool adapters = options_.flag(peft) || (of_user_ && peft.setting == nullptr && stated);
+    const bool own = !script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters"));
+    const bool adapters = options_.flag(peft) || own;
     read_bits(adapters);
     if (!adapters) {
       options_.leave_part("adapters", "no adapters");
       return options_.leave_part("targets", "no adapters");
     }
-    if (of_user_ && !stated) {
-      options_.draft().lack(peft.setting->where, "training.lora.rank",
-                            "the rank of the adapters is a default of the program's own: say "
-                            "--set training.lora.rank=NUMBER");
+    if (!script_.empty() && !stated) {
+      options_.draft().lack(peft.setting == nullptr ? Location{} : peft.setting->where, "training.lora.rank",
+                            fmt::format("the rank of the adapters is a default of {} itself: say --set "
+                                        "training.lora.rank=NUMBER",
+                                        script_));
     }
     options_.read_part("adapters");
     read_hub_targets(options_, options_.option("lora_target_modules"), facts_);
@@ -330,7 +356,7 @@ class TrainerReader {
 
   const ProgramFacts& facts_;
   const ProgramFacts* tool_;
-  const bool of_user_;
+  const std::string script_;
   const ImportContext& context_;
   OptionReader options_;
   const Value* since_;  // null: all defaults are the Trainer's
@@ -364,7 +390,7 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
     const bool names =
         setting.name == "deepspeed" || setting.name == "accelerate:deepspeed_config.deepspeed_config_file";
     if (!names || setting.value.kind != Value::Kind::scalar || setting.value.scalar.empty()) continue;
-    if (setting.value.scalar == "none" || setting.value.scalar == "null") continue;
+    if (setting.value.scalar == "none" || setting.value.scalar == "null" || setting.value.scalar == "true") continue;
     required_file(std::span(here, here == nullptr ? 0 : 1), setting.value.scalar, setting.where);
   }
   return here;
@@ -391,7 +417,8 @@ void read_hub_model(OptionReader& options, std::string_view option, const Import
 
 void read_hub_targets(OptionReader& options, const Option& option, const ProgramFacts& facts) {
   if (option.is_none()) return;
-  if (option.value.kind == Value::Kind::scalar && option.value.scalar == "all-linear") {
+  const bool scalar = option.value.kind == Value::Kind::scalar;
+  if (scalar && (option.value.scalar == "all-linear" || option.value.scalar == "all")) {
     return options.use(option, "all linear layers");
   }
   std::set<std::string> layers;
@@ -409,11 +436,11 @@ void read_hub_targets(OptionReader& options, const Option& option, const Program
 }
 
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
-                           const ImportContext& context, const ProgramFacts* tool, std::string_view program) {
+                           const ImportContext& context, const ProgramFacts* tool, std::string_view program,
+                           std::string_view script) {
   static const Value trainer;
   const ProgramFacts facts(context.sources, "hugging-face");
   const Value* const own = facts.section("programs").find(program);
-  const bool of_user = program == kProgramOfUser;
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
   const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name.starts_with(kAcceleratePrefix);
@@ -450,7 +477,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
     draft.use(*file, "its settings stand above");
   if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
   const HubSharding sharding =
-      TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, of_user, context, says).read();
+      TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, script, context, says).read();
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;

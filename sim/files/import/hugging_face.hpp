@@ -10,18 +10,15 @@
 
 namespace mirfak {
 
-// A program of a command line that is none of the known ones: it parses options of its own beside the Trainer's.
-inline constexpr std::string_view kProgramOfUser = "a program of one's own";
-
 // Reads settings of Hugging Face's Trainer (TrainingArguments, and those of TRL's scripts) from JSON, YAML or words of
 // a command line; names as in Python. `files`: the files next to them: Accelerate's YAML, a DeepSpeed JSON, the model's
 // config.json. The first file may be the one that the settings were read from.
 // `tool`: the facts (`program`, `defaults` and rules) of a tool around the Trainer, which come before the Trainer's.
-// `program`: what the program of a command line is (ProgramIdentity::is), whose defaults may differ, or kProgramOfUser;
-// empty: no command line says.
+// `program`: what the program of a command line is (ProgramIdentity::is), whose defaults may differ; empty: not known.
+// `script`: the file of a program that is not known, which may have options and defaults of its own.
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
                            const ImportContext& context, const ProgramFacts* tool = nullptr,
-                           std::string_view program = {});
+                           std::string_view program = {}, std::string_view script = {});
 
 // Takes the model that an option names by its name on the hub; the draft's config.json takes precedence. A model that
 // models/ lacks is asked for.

@@ -213,8 +213,8 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
   }
   for (Setting& setting : others) settings.push_back(std::move(setting));
   const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(command);
-  ImportDraft draft =
-      import_trainer(std::move(settings), files, inside, nullptr, known ? std::string_view(known->is) : kProgramOfUser);
+  ImportDraft draft = known ? import_trainer(std::move(settings), files, inside, nullptr, known->is)
+                            : import_trainer(std::move(settings), files, inside, nullptr, "", command.program);
   if (!draft.machine.gpus()) draft.machine = command.machine;
   return draft;
 }
