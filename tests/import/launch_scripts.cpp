@@ -101,7 +101,8 @@ TEST_CASE("what a script writes is read by its later lines") {
   CHECK(tensor_of("#!/bin/bash\necho TP=1 > a.sh; echo TP=2 >> a.sh; cp a.sh b.sh; . ./b.sh\n" + end) == "2");
   CHECK(tensor_of("#!/bin/bash\necho TP=8 | tee conf/t.env; mv conf/t.env here.env; source here.env\n" + end) == "8");
   CHECK(tensor_of("#!/bin/bash\necho TP=4 > a.sh; mkdir d; cp a.sh d/; cd d; source ./a.sh\n" + end) == "4");
-  const std::string edited = "#!/bin/bash\necho TP=4 > a.sh; sed -i s/4/8/ a.sh; TP=2; source a.sh\n" + end;
+  CHECK(tensor_of("#!/bin/bash\necho TP=4 > a.sh; sed -i s/4/8/ a.sh; TP=2; source a.sh\n" + end) == "8");
+  const std::string edited = "#!/bin/bash\necho TP=4 > a.sh; sed -i '1a TP=8' a.sh; TP=2; source a.sh\n" + end;
   CHECK(has_note(job_of({{"train.sh", edited}}), "sed -i"));
 }
 

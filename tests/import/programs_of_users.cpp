@@ -100,6 +100,17 @@ TEST_CASE("--deepspeed needs its file, whose name a variable may hide") {
   CHECK(said(script(own + "--deepspeed $CONFIG", {zero}).draft, "strategy.zero") == "2");
 }
 
+TEST_CASE("a file of settings that sed makes of a template is read") {
+  const ImportFile form{"template.json",
+                        R"({"zero_optimization": {"stage": STAGE}, "train_micro_batch_size_per_gpu": "auto"})"};
+  const std::string makes = "STAGE=2\nsed \"s/STAGE/$STAGE/\" template.json > ds.json\n";
+  CHECK(said(script(makes + "deepspeed --num_gpus 8 finetune.py" + kTrainer + "--deepspeed ds.json", {form}).draft,
+             "strategy.zero") == "2");
+  // Another use of sed makes a file that is not known.
+  const std::string prints = "sed -n \"s/STAGE/2/p\" template.json > ds.json\n";
+  CHECK(!refusal(prints + "deepspeed --num_gpus 8 finetune.py" + kTrainer + "--deepspeed ds.json").empty());
+}
+
 TEST_CASE("what a template leaves to be filled in is a word, where bash would find no file") {
   const auto value = [](const std::string& text) {
     return words_of("X=" + text + "\ntorchrun a.py --x \"$X\"").back();

@@ -2,6 +2,7 @@
 // path.
 
 #include "import/shell_interpreter.hpp"
+#include "import/shell_substitution.hpp"
 
 #include "base/text.hpp"
 
@@ -235,8 +236,19 @@ std::optional<ShellTruth> ShellInterpreter::change_files(const std::string& name
     return ShellTruth::yes;
   }
   if (edits) {
-    for (const ShellText& word : words) {
-      if (!text_of_file(word, at)) continue;
+    const bool known =
+        std::all_of(fields.begin(), fields.end(), [](const ShellField& field) { return field.text.known(); });
+    const std::optional<ShellSubstitutions> by = known ? substitutions_of(fields) : std::nullopt;
+    for (const ShellText& word : by ? by->files : words) {
+      const std::optional<ShellText> text = text_of_file(word, at);
+      if (!text) continue;
+      if (by && text->known()) {
+        spend(64 * text->size() * (by->list.size() + 1), at);
+        if (auto edited = substituted(*text, *by)) {
+          write_file(word, std::move(*edited), false, at);
+          continue;
+        }
+      }
       ShellText unknown;
       unknown.lack("$(sed -i " + excerpt(word.chars, 40) + ")", false);
       write_file(word, std::move(unknown), false, at);

@@ -1,6 +1,7 @@
 // Programs whose output follows from their words and their input. The output of any other use of them is not known.
 
 #include "import/shell_interpreter.hpp"
+#include "import/shell_substitution.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -310,8 +311,29 @@ std::optional<ShellTruth> ShellInterpreter::filter_of_words(const std::string& n
   return std::nullopt;
 }
 
+std::optional<ShellTruth> ShellInterpreter::filter_by_substitutions(const std::vector<ShellField>& fields) {
+  const std::uint32_t at = fields.front().at;
+  const std::optional<ShellSubstitutions> by = substitutions_of(fields);
+  if (!by || by->in_place) return std::nullopt;
+  ShellText input;
+  for (const ShellText& file : by->files) {
+    const std::optional<ShellText> text = text_of_file(file, at);
+    if (!text) return std::nullopt;
+    input.append(*text);
+  }
+  if (by->files.empty() && inputs_.empty()) return std::nullopt;
+  if (by->files.empty()) input = inputs_.back();
+  if (!input.known()) return std::nullopt;
+  spend(64 * input.size() * (by->list.size() + 1), at);
+  const std::optional<ShellText> out = substituted(input, *by);
+  if (!out) return std::nullopt;
+  write(*out);
+  return ShellTruth::yes;
+}
+
 std::optional<ShellTruth> ShellInterpreter::filter_of_input(const std::string& name,
                                                             const std::vector<ShellField>& fields) {
+  if (name == "sed") return filter_by_substitutions(fields);
   const std::uint32_t at = fields.front().at;
   std::vector<ShellField> words = fields;
   std::optional<ShellText> input;

@@ -120,6 +120,7 @@ class ShellInterpreter {
   std::optional<ShellTruth> filter(const std::string& name, const std::vector<ShellField>& fields);
   std::optional<ShellTruth> filter_of_words(const std::string& name, const std::vector<ShellField>& fields);
   std::optional<ShellTruth> filter_of_paths(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> filter_by_substitutions(const std::vector<ShellField>& fields);
   std::optional<ShellTruth> filter_of_input(const std::string& name, const std::vector<ShellField>& fields);
   ShellTruth external(std::vector<ShellField> fields);
   ShellTruth started(const std::vector<ShellField>& fields);
