@@ -111,6 +111,16 @@ TEST_CASE("a file of settings that sed makes of a template is read") {
   CHECK(!refusal(prints + "deepspeed --num_gpus 8 finetune.py" + kTrainer + "--deepspeed ds.json").empty());
 }
 
+TEST_CASE("a value that is not known stays so through eval, alone and behind a word") {
+  const std::string begins = "N=$(count-gpus)\nrun=\"torchrun --nproc_per_node 8 finetune.py" + kTrainer;
+  for (const std::string steps : {"--gradient_accumulation_steps $N", "--gradient_accumulation_steps 4$N"}) {
+    CAPTURE(steps);
+    CHECK(has(refusal(begins + steps + " --seed 1\"\neval $run"), "its value is not known"));
+    CHECK(has(refusal(begins + "--seed 1 " + steps + "\"\neval $run"), "its value is not known"));
+    CHECK(has(refusal(begins + steps + " --seed 1\"\nbash -c \"$run\""), "its value is not known"));
+  }
+}
+
 TEST_CASE("what a template leaves to be filled in is a word, where bash would find no file") {
   const auto value = [](const std::string& text) {
     return words_of("X=" + text + "\ntorchrun a.py --x \"$X\"").back();

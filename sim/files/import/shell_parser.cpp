@@ -418,7 +418,9 @@ std::shared_ptr<const ShellNode> ShellParser::simple(int depth) {
   auto out = node(ShellNodeKind::simple);
   const std::size_t begin = at_;
   while (true) {
+    const std::size_t from = at_;
     skip_blanks();
+    missing_word(*out, from == begin ? from : from + 1);
     const bool fills = placeholder(true) > 0;
     if (!fills && redirect(*out)) continue;
     if (!fills && ends_word(peek()) && !at_process()) break;
@@ -440,6 +442,20 @@ std::shared_ptr<const ShellNode> ShellParser::simple(int depth) {
   }
   if (at_ == begin) fail(at_, fmt::format("'{}' is not expected here", excerpt(text_.chars.substr(at_, 8))));
   return out;
+}
+
+void ShellParser::missing_word(ShellNode& into, std::size_t from) {
+  ShellPiece none;
+  none.at = origin(at_);
+  for (const ShellMissing& one : text_.missing) {
+    const bool here = one.at == at_ && ends_word(peek());
+    if (one.at >= from && (one.at < at_ || here)) none.text.lack(one.name, one.unset);
+  }
+  if (none.text.missing.empty()) return;
+  ShellWord word;
+  word.at = none.at;
+  word.pieces.push_back(std::move(none));
+  into.words.push_back(std::move(word));
 }
 
 // Parses NAME=, NAME+= or NAME[index]= at this place.

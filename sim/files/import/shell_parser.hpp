@@ -62,6 +62,9 @@ class ShellParser {
   bool assignment(ShellNode& into);
   std::size_t closing_bracket(std::size_t from) const;
   void elements(ShellAssignment& into);
+  // Adds a word that vanishes for what a text lacks between words: eval "run $X --last" where X is not known. `from`:
+  // the byte after the word before.
+  void missing_word(ShellNode& into, std::size_t from);
   // Returns the length of what a template leaves to be filled in, such as <path to data>, at this place; 0: there is
   // none. Bash would read from a file and write to one: `sure` asks for a place where bash finds no file to write to.
   std::size_t placeholder(bool sure) const;

@@ -63,6 +63,10 @@ ShellWord ShellParser::word(std::size_t first) {
       break;
     }
   }
+  if (ended() || out.pieces.empty()) return out;
+  for (const ShellMissing& one : text_.missing) {
+    if (one.at == at_) out.pieces.back().text.lack(one.name, one.unset);
+  }
   return out;
 }
 
