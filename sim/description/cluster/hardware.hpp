@@ -213,7 +213,6 @@ struct ExchangeFit {
 enum class LinkEnd { gpus, host, nodes };
 const std::vector<std::string>& link_end_names();
 
-// Kind of link, as a GPU sees it.
 // Spread of one kind of link from host to host: what collectives over it take is exp(-below) to exp(above) times the
 // prediction on 80 % of the hosts that have it.
 struct HostSpread {
@@ -223,6 +222,7 @@ struct HostSpread {
   friend bool operator==(const HostSpread&, const HostSpread&) = default;
 };
 
+// Kind of link, as a GPU sees it.
 struct LinkSpec {
   std::string name;  // "nvlink3", "ib-hdr"
   std::string title;

@@ -206,11 +206,14 @@ class TrainerReader {
     }
     const bool unsaid = four.setting == nullptr && eight.setting == nullptr && bits.setting == nullptr;
     if (adapters && unsaid && script_has("programs_of_few_bits")) {
-      options_.draft().lack({}, "training.lora.base",
-                            fmt::format("the bits of frozen weights are a default of {} itself: say "
-                                        "--set training.lora.base=nf4-double, nf4, int8 or as-trained",
-                                        script_));
+      lack_default({}, "training.lora.base", "the bits of frozen weights are", "nf4-double, nf4, int8 or as-trained");
     }
+  }
+
+  // Asks for a key of the scenario that is a default in the code of the user's own program.
+  void lack_default(const Location& where, const std::string& key, std::string_view what, std::string_view values) {
+    options_.draft().lack(where, key,
+                          fmt::format("{} a default of {} itself: say --set {}={}", what, script_, key, values));
   }
 
   // True if the name of the user's own program has one of these words in it.
@@ -237,10 +240,8 @@ class TrainerReader {
       return options_.leave_part("targets", "no adapters");
     }
     if (!script_.empty() && !stated) {
-      options_.draft().lack(peft.setting == nullptr ? Location{} : peft.setting->where, "training.lora.rank",
-                            fmt::format("the rank of the adapters is a default of {} itself: say --set "
-                                        "training.lora.rank=NUMBER",
-                                        script_));
+      lack_default(peft.setting == nullptr ? Location{} : peft.setting->where, "training.lora.rank",
+                   "the rank of the adapters is", "NUMBER");
     }
     options_.read_part("adapters");
     read_hub_targets(options_, options_.option("lora_target_modules"), facts_);
