@@ -97,6 +97,25 @@ TEST_CASE("Megatron-LM's levels of context ranks: the first divides heads, and t
   CHECK(read("").obstacles().size() == 1);
 }
 
+TEST_CASE("documents on ranks of their own are read, and that their lengths are not there is told") {
+  const auto read = [](const std::string& more) {
+    const std::vector<ImportFile> files = {
+        {"launch.sh",
+         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 "
+         "--global-batch-size 8 --micro-batch-size 1 --vocab-size 32000 --max-seqlen-per-dp-cp-rank 1024 " +
+             more}};
+    return import_format("launch-script").read(files, ImportContext{import_sources()});
+  };
+  const ImportDraft spread = read("--hybrid-context-parallel --calculate-per-token-loss");
+  CHECK(said(spread, "strategy.context_tokens") == "1024");
+  const std::vector<ImportLine> lines = spread.lines();
+  CHECK(std::any_of(lines.begin(), lines.end(), [](const ImportLine& line) {
+    return line.left_out && line.reason.find("training.document_lengths") != std::string::npos;
+  }));
+  CHECK(said(read(""), "strategy.context_tokens").empty());
+}
+
 TEST_CASE("a script with the Trainer's options") {
   const ImportFile file{"launch.txt",
                         "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --output_dir out "

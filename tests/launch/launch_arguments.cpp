@@ -257,6 +257,12 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_values(megatron(job("deepseek-v2-lite", 1, "offload_modules: [attn_norm, mlp_norm, expert_fc1]")),
                {{"--offload-modules", "attn_norm mlp_norm expert_fc1"}});
   check_values(megatron(job("llama3-8b", 2, "zero: 1, registered_buffers: true")), {{"--use-nccl-ub", ""}});
+  check_values(megatron(job("llama3-8b", 1, "context: 2, context_tokens: 4096")),
+               {{"--hybrid-context-parallel", ""},
+                {"--max-seqlen-per-dp-cp-rank", "4096"},
+                {"--calculate-per-token-loss", ""},
+                {"--sft", ""}});
+  check_absent(megatron(job("llama3-8b", 1, "context: 2")), {"--hybrid-context-parallel", "--sft"});
   check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--use-nccl-ub", "--offload-modules"});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),

@@ -150,6 +150,7 @@ struct ParallelismHabits {
   bool tensor = true;
   bool pipeline = true;
   bool context = true;
+  bool context_by_document = false;
   bool expert = true;
   bool replicates_heads = true;
   bool nanobatches = false;

@@ -358,6 +358,10 @@ FrameworkOptionGroup parallelism() {
           truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
           truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
           truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
+          truth("context_by_document",
+                "each document of a batch over as many of the data and context ranks as its length asks "
+                "(`strategy.context_tokens`)",
+                at<group, &Habits::context_by_document>),
           truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
           truth("replicates_heads",
                 "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
