@@ -61,6 +61,18 @@ TEST_CASE("torchtitan's named configurations compute the loss in chunks") {
   CHECK_THROWS_AS(chunks("--loss.num_chunks 3"), Error);  // of 8192 tokens
 }
 
+TEST_CASE("torchtitan: buffers of FSDP in symmetric memory, of compiled blocks and others") {
+  const auto read = [](const std::string& options) {
+    const ImportDraft draft =
+        command({{"launch.txt",
+                  "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_8b " + options}});
+    return scenario_of(draft, "hgx-h100", 1).job;
+  };
+  CHECK(read("--parallelism.enable_fsdp_symm_mem").strategy.registered_buffers);
+  CHECK(read("--parallelism.enable_fsdp_symm_mem --compile.enable").training.framework == "torchtitan");
+  CHECK(!read("").strategy.registered_buffers);
+}
+
 TEST_CASE("torchtitan with TOML: options count over the file") {
   const ImportFile toml{
       "train_configs/8b.toml",

@@ -362,6 +362,12 @@ TEST_CASE("torchtitan: chunks of the loss are always written") {
   CHECK(written("8").find("--loss.num_chunks 8\n") != std::string::npos);
 }
 
+TEST_CASE("torchtitan: buffers of FSDP in symmetric memory, by the command line alone") {
+  const Job held = job("llama3-8b", 1, "zero: 3, registered_buffers: true", ", framework: torchtitan");
+  CHECK(emitted(held, LaunchTarget::torchtitan).find("--parallelism.enable_fsdp_symm_mem") != std::string::npos);
+  check_refused(LaunchTarget::torchtitan_toml, held, "strategy.registered_buffers");
+}
+
 TEST_CASE("torchtitan refuses what it cannot express") {
   const auto refused = [](const char* strategy, const char* key, const char* more = "",
                           const char* model = "llama3-8b") {

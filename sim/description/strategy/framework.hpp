@@ -117,6 +117,7 @@ struct ShardingHabits {
   double quantizer_cast_bytes = 0;
   bool quantized_reductions = false;
   bool registered_buffers = false;
+  bool registered_apart = false;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;

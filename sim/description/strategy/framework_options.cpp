@@ -283,6 +283,8 @@ std::vector<FrameworkOption> sharding_of_state() {
             "buffers that are gathered and reduced may be registered with the library of collectives "
             "(`strategy.registered_buffers`)",
             at<group, &Habits::registered_buffers>),
+      truth("registered_apart", "... from memory of their own, which does not grow in segments where the rest does",
+            at<group, &Habits::registered_apart>),
       truth("root_unit", "embedding and head are gathered together first, kept, and reduced together last",
             at<group, &Habits::root_unit>),
       truth("alone",
