@@ -61,6 +61,18 @@ TEST_CASE("torchtitan's named configurations compute the loss in chunks") {
   CHECK_THROWS_AS(chunks("--loss.num_chunks 3"), Error);  // of 8192 tokens
 }
 
+TEST_CASE("torchtitan: buffers of FSDP in symmetric memory, of compiled blocks and others") {
+  const auto read = [](const std::string& options) {
+    const ImportDraft draft =
+        command({{"launch.txt",
+                  "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config llama3_8b " + options}});
+    return scenario_of(draft, "hgx-h100", 1).job;
+  };
+  CHECK(read("--parallelism.enable_fsdp_symm_mem").strategy.registered_buffers);
+  CHECK(read("--parallelism.enable_fsdp_symm_mem --compile.enable").training.framework == "torchtitan");
+  CHECK(!read("").strategy.registered_buffers);
+}
+
 TEST_CASE("torchtitan with TOML: options count over the file") {
   const ImportFile toml{
       "train_configs/8b.toml",
@@ -95,6 +107,25 @@ TEST_CASE("Megatron-LM's levels of context ranks: the first divides heads, and t
   CHECK(said(read("--hierarchical-context-parallel-sizes 1 8"), "strategy.context_heads").empty());
   CHECK(read("--hierarchical-context-parallel-sizes 2 2").obstacles().size() == 1);
   CHECK(read("").obstacles().size() == 1);
+}
+
+TEST_CASE("documents on ranks of their own are read, and that their lengths are not there is told") {
+  const auto read = [](const std::string& more) {
+    const std::vector<ImportFile> files = {
+        {"launch.sh",
+         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 "
+         "--global-batch-size 8 --micro-batch-size 1 --vocab-size 32000 --max-seqlen-per-dp-cp-rank 1024 " +
+             more}};
+    return import_format("launch-script").read(files, ImportContext{import_sources()});
+  };
+  const ImportDraft spread = read("--hybrid-context-parallel --calculate-per-token-loss");
+  CHECK(said(spread, "strategy.context_tokens") == "1024");
+  const std::vector<ImportLine> lines = spread.lines();
+  CHECK(std::any_of(lines.begin(), lines.end(), [](const ImportLine& line) {
+    return line.left_out && line.reason.find("training.document_lengths") != std::string::npos;
+  }));
+  CHECK(said(read(""), "strategy.context_tokens").empty());
 }
 
 TEST_CASE("a script with the Trainer's options") {

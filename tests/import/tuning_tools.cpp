@@ -170,6 +170,30 @@ TEST_CASE("tools' own switch of GaLore, with their defaults") {
   CHECK(said(swift.draft, "training.low_rank_gradients") == "{rank: 128, every: 50}");
 }
 
+// q-galore-torch: Adam in 8 bits, and projectors in bytes where the tool says so.
+TEST_CASE("Q-GaLore of ms-swift and axolotl") {
+  const auto swift = [](const std::string& more) {
+    return imported({{"run.sh", "#!/bin/bash\nswift sft --model Qwen/Qwen3-8B --tuner_type full --use_galore true " +
+                                    more + "\n"}});
+  };
+  const ImportDraft quantized = swift("--galore_quantization true --galore_proj_quant true").draft;
+  CHECK(said(quantized, "training.low_rank_gradients") == "{rank: 128, every: 50, quantized_projectors: true}");
+  CHECK(said(quantized, "training.optimizer") == "adam-8bit");
+  CHECK(said(swift("--galore_quantization true").draft, "training.low_rank_gradients") ==
+        "{rank: 128, every: 50, quantized_projectors: false}");
+  CHECK(said(swift("--galore_proj_quant true").draft, "training.low_rank_gradients") == "{rank: 128, every: 50}");
+  const auto axolotl = [](const std::string& more) {
+    return imported({{"config.yml",
+                      "base_model: NousResearch/Meta-Llama-3.1-8B\nsequence_len: 1024\nmicro_batch_size: 1\n"
+                      "bf16: true\ndatasets: [{path: a, type: alpaca}]\noptimizer: " +
+                          more}});
+  };
+  const ImportDraft whole = axolotl("q_galore_adamw8bit\nqgalore_rank: 64\n").draft;
+  CHECK(said(whole, "training.low_rank_gradients") == "{rank: 64, every: 200, quantized_projectors: true}");
+  CHECK(said(whole, "training.optimizer") == "adam-8bit");
+  CHECK(said(axolotl("adamw_torch\nqgalore_rank: 64\n").draft, "training.low_rank_gradients").empty());
+}
+
 TEST_CASE("ms-swift's second copy of the parameters counts with DeepSpeed alone") {
   const auto swift = [](const std::string& options) {
     return imported({{"run.sh",

@@ -257,6 +257,12 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_values(megatron(job("deepseek-v2-lite", 1, "offload_modules: [attn_norm, mlp_norm, expert_fc1]")),
                {{"--offload-modules", "attn_norm mlp_norm expert_fc1"}});
   check_values(megatron(job("llama3-8b", 2, "zero: 1, registered_buffers: true")), {{"--use-nccl-ub", ""}});
+  check_values(megatron(job("llama3-8b", 1, "context: 2, context_tokens: 4096")),
+               {{"--hybrid-context-parallel", ""},
+                {"--max-seqlen-per-dp-cp-rank", "4096"},
+                {"--calculate-per-token-loss", ""},
+                {"--sft", ""}});
+  check_absent(megatron(job("llama3-8b", 1, "context: 2")), {"--hybrid-context-parallel", "--sft"});
   check_absent(megatron(job("llama3-8b", 2, "zero: 1")), {"--use-nccl-ub", "--offload-modules"});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),
@@ -354,6 +360,12 @@ TEST_CASE("torchtitan: chunks of the loss are always written") {
   CHECK(written("0").find("--loss.num_chunks 1\n") != std::string::npos);
   CHECK(written("1").find("--loss.num_chunks 1\n") != std::string::npos);
   CHECK(written("8").find("--loss.num_chunks 8\n") != std::string::npos);
+}
+
+TEST_CASE("torchtitan: buffers of FSDP in symmetric memory, by the command line alone") {
+  const Job held = job("llama3-8b", 1, "zero: 3, registered_buffers: true", ", framework: torchtitan");
+  CHECK(emitted(held, LaunchTarget::torchtitan).find("--parallelism.enable_fsdp_symm_mem") != std::string::npos);
+  check_refused(LaunchTarget::torchtitan_toml, held, "strategy.registered_buffers");
 }
 
 TEST_CASE("torchtitan refuses what it cannot express") {

@@ -72,6 +72,23 @@ TEST_CASE("projected gradients: states of r times the longer side, a projector, 
   CHECK(often.seconds - step.seconds == doctest::Approx(step.search_s * (1.0 / 10 - 1.0 / 100)));
 }
 
+TEST_CASE("quantized projectors take a byte a value, with two values for 256, and are made whole for both products") {
+  Job job = small_job(8, 1, sized(1, 8, 1), 16);
+  job.framework = test::framework_named("huggingface");
+  job.training.low_rank_gradients = {128, 100};
+  const auto planned = [](const Job& of) { return plan_stages(of, shard_blocks(of)).front(); };
+  const StageParameters whole = planned(job).parameters;
+  const double state = optimizer_bytes(job, whole);
+  const double moved = optimizer_traffic_bytes(job, whole);
+  job.training.low_rank_gradients.quantized_projectors = true;
+  const double width = gradient_bytes(job);
+  const double projectors = whole.low_rank.projectors;
+  CHECK((state - optimizer_bytes(job, whole)) * whole.elements ==
+        doctest::Approx((width - 1 - width / 128) * projectors));
+  CHECK((optimizer_traffic_bytes(job, whole) - moved) * whole.elements ==
+        doctest::Approx(2 * (1 + 5 * width) * projectors));
+}
+
 TEST_CASE("states of fewer bytes: a byte less of each parameter's state for each, read and written in a step") {
   Job job = small_job(8, 2, {}, 16);
   job.framework = test::framework_named("megatron-core");

@@ -82,4 +82,21 @@ TEST_CASE("blocks that are gathered in turn have two buffers of parameters and t
   CHECK(same == layer);
 }
 
+TEST_CASE("a pool of registered buffers keeps the most that is gathered and the largest buffer of gradients") {
+  const auto units = [](bool registered) {
+    const Lowered lowered(job_on("hgx-h100", "torchtitan", 3, registered));
+    const StagePlan& plan = lowered.plans[0];
+    return unit_memory(lowered.job, plan.chunks[0], plan.parameters.gathered_bytes_per_element);
+  };
+  const std::vector<UnitMemory> plain = units(false);
+  const std::vector<UnitMemory> kept = units(true);
+  REQUIRE(plain.size() == kept.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    CHECK(kept[i].forward == kept[0].forward);
+    CHECK(kept[i].backward == kept[0].forward);
+    CHECK(kept[i].forward + kept[i].reduced >= plain[i].forward + plain[i].reduced);
+    CHECK(kept[i].backward + kept[i].reduced >= plain[i].backward + plain[i].reduced);
+  }
+}
+
 }  // namespace registered_buffers_test

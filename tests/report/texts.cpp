@@ -112,6 +112,24 @@ TEST_CASE("what does not fit is said with its parts, the largest first") {
   CHECK(has(text, "GiB: activations"));
 }
 
+TEST_CASE("documents on ranks of their own have rows, in every report, and the header is that of the job") {
+  const Example e = example({"strategy.pipeline=1", "strategy.virtual_pipeline=1", "strategy.schedule=1f1b",
+                             "strategy.micro_batch=1", "strategy.context_tokens=1024",
+                             "training.framework=megatron-core", "training.document_lengths={256: 8, 2048: 1}"});
+  const std::string text = summary_text(e.scenario, e.simulation);
+  check_clean(text);
+  CHECK(has(text, "cp by document, 1024 tokens a rank"));
+  CHECK(has(text, "Documents on as many of 8 data and context ranks as hold them"));
+  CHECK(has(text_of(explanation(e.scenario, e.simulation)), "Documents on as many of 8"));
+  const auto json = result_json(e.simulation, 0)["documents"];
+  REQUIRE(json["shapes"].size() >= 2);
+  double share = 0;
+  for (const auto& shape : json["shapes"]) share += shape["share"].get<double>();
+  CHECK(share == doctest::Approx(1));
+  CHECK(json["busiest_s"].get<double>() + json["once_s"].get<double>() ==
+        doctest::Approx(e.simulation.result.iteration_time_s));
+}
+
 TEST_CASE("classes of replicas have rows of their own that name their nodes, in every report") {
   const std::vector<std::string> mixed = {"cluster.nodes=[{type: dgx-a100-80g, count: 1}, {type: hgx-h100, count: 1}]",
                                           "strategy.pipeline=1", "strategy.virtual_pipeline=1",

@@ -199,8 +199,24 @@ TEST_CASE("buffers are registered with ZeRO, where a framework does that") {
           {{"strategy.zero=1", "training.framework=deepspeed"}, "deepspeed does not have it"},
           {{"strategy.zero=1", "training.framework={like: megatron-core, memory: {expandable_segments: true}}"},
            "segments that grow"},
+          // FSDP2's come from a pool of their own.
+          {{"strategy.zero=3", "training.framework=torchtitan"}, ""},
       },
       {"training.framework=megatron-core", "strategy.registered_buffers=true"});
+}
+
+TEST_CASE("documents take ranks of their own where a framework does that, and all ranks are alike") {
+  check_told(
+      {
+          {{}, ""},
+          {{"training.framework=torchtitan"}, "torchtitan does not have it"},
+          {{"strategy.pipeline=2"}, "pipeline stages"},
+          {{"strategy.micro_batch=4"}, "several sequences in a microbatch"},
+          {{"cluster.nodes[0].ranks_per_gpu=2"}, "ranks that share GPUs"},
+          {{"cluster.perturbations={ranks: [{rank: 0, compute: 1.1}]}"}, "cluster.perturbations"},
+      },
+      {"training.framework=megatron-core", "strategy.micro_batch=1", "strategy.context_tokens=4096",
+       "training.document_lengths={512: 4, 1024: 1}"});
 }
 
 TEST_CASE("modules wait on the host where a framework has that, in layers that keep something") {

@@ -117,6 +117,7 @@ struct ShardingHabits {
   double quantizer_cast_bytes = 0;
   bool quantized_reductions = false;
   bool registered_buffers = false;
+  bool registered_apart = false;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;
@@ -150,6 +151,7 @@ struct ParallelismHabits {
   bool tensor = true;
   bool pipeline = true;
   bool context = true;
+  bool context_by_document = false;
   bool expert = true;
   bool replicates_heads = true;
   bool nanobatches = false;

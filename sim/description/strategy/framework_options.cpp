@@ -283,6 +283,8 @@ std::vector<FrameworkOption> sharding_of_state() {
             "buffers that are gathered and reduced may be registered with the library of collectives "
             "(`strategy.registered_buffers`)",
             at<group, &Habits::registered_buffers>),
+      truth("registered_apart", "... from memory of their own, which does not grow in segments where the rest does",
+            at<group, &Habits::registered_apart>),
       truth("root_unit", "embedding and head are gathered together first, kept, and reduced together last",
             at<group, &Habits::root_unit>),
       truth("alone",
@@ -358,6 +360,10 @@ FrameworkOptionGroup parallelism() {
           truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
           truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
           truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
+          truth("context_by_document",
+                "each document of a batch over as many of the data and context ranks as its length asks "
+                "(`strategy.context_tokens`)",
+                at<group, &Habits::context_by_document>),
           truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
           truth("replicates_heads",
                 "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
+#include "strategy/document_rules.hpp"
 #include "strategy/habit_rules.hpp"
 #include "strategy/precision_recipe.hpp"
 #include "strategy/sharding_rules.hpp"
@@ -567,6 +568,10 @@ constexpr std::array kStatedRules = {
         "Groups of context ranks that divide heads are several, equal, and divide the key/value heads with the tensor "
         "ranks.",
         context_heads_group),
+    of_layout("documents-are-spread",
+              "The framework gives each document as many ranks as its length asks, which hold the longest, and no part "
+              "of the strategy has them meet in between.",
+              documents_are_spread),
     of_layout("chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
               chunks_fit_schedule),
     of_layout(

@@ -139,7 +139,7 @@ Broken buffers_are_registered(const RuleInput& in) {
     return Violation{key, fmt::format("{} does not have it", in.framework.name),
                      "leave it out, or choose another training.framework"};
   }
-  if (in.framework.memory.expandable_segments) {
+  if (in.framework.memory.expandable_segments && !in.framework.sharding.registered_apart) {
     return Violation{key,
                      fmt::format("{} allocates memory in segments that grow, and such memory cannot be registered",
                                  in.framework.name),

@@ -128,6 +128,10 @@ struct Strategy {
   // Neighboring context ranks that divide heads among them inside attention, by all-to-alls; context_communication is
   // the way of their groups (Megatron Core's a2a+p2p, USP: arXiv 2405.07719). 1: none.
   int context_heads = 1;
+  // Tokens of a document that one rank holds at most: each document of a batch takes as many of the `context` x `data`
+  // ranks, a power of two, as its length asks, and all others take other documents at the same time. 0: every sequence
+  // takes the `context` ranks.
+  int context_tokens = 0;
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_expert = false;  // exchanges of rows are overlapped with the passes of other microbatches
   bool sequence_parallel = false;

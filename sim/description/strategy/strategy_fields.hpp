@@ -25,6 +25,13 @@ inline constexpr std::tuple kStrategyFields = {
     field("context_heads", &Strategy::context_heads, "context ranks that divide heads inside attention, in groups")
         .between(1, strategy_limits::kRanks)
         .only_if([](const Strategy& s) { return s.context_heads > 1; }),
+    field("context_tokens", &Strategy::context_tokens, "tokens of a document that a rank holds at most")
+        .between(1, strategy_limits::kBatch)
+        .or_none()
+        .only_if([](const Strategy& s) { return s.context_tokens > 0; })
+        .not_in_blocks()
+        .chosen_by_search({"a search compares strategies whose context ranks are the same for all documents",
+                           "leave it out, and simulate it with the strategies that are found"}),
     field("expert", &Strategy::expert, "expert-parallel size").between(1, strategy_limits::kRanks),
     field("expert_tensor", &Strategy::expert_tensor, "ranks that divide each expert")
         .between(1, strategy_limits::kRanks)

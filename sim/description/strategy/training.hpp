@@ -73,6 +73,7 @@ struct FrozenParts {
 struct LowRankGradients {
   int rank = 0;     // dimensions of the subspace; 0: states are for whole gradients
   int every = 200;  // steps between two searches for the subspace, each a singular value decomposition
+  bool quantized_projectors = false;  // projectors are kept in a byte a value (Q-GaLore, arXiv 2407.08296)
 
   bool any() const { return rank > 0; }
 

@@ -60,6 +60,7 @@ Evaluator::Family& Evaluator::family_of(const Job& job) {
 }
 
 const IterationResult& Evaluator::evaluate(const Job& job) {
+  if (job.strategy.context_tokens > 0) return of_documents_ = simulate(job).result;
   Family& family = family_of(job);
   family.set_batch(job.training);
   family.simulation.run({}, Executor::automatic, family.of_blocks);

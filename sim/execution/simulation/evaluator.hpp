@@ -29,7 +29,8 @@ class Evaluator {
 
   std::size_t kept_;
   std::size_t made_ = 0;
-  std::list<Family> families_;  // the last used family first
+  std::list<Family> families_;    // the last used family first
+  IterationResult of_documents_;  // of the last job with strategy.context_tokens
 };
 
 }  // namespace mirfak

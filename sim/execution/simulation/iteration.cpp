@@ -8,6 +8,7 @@
 #include "program/reserved_memory.hpp"
 #include "program/staggered_start.hpp"
 #include "simulation/breakdown.hpp"
+#include "simulation/document_contexts.hpp"
 #include "simulation/facility_use.hpp"
 #include "simulation/long_iteration.hpp"
 #include "simulation/power_ramp.hpp"
@@ -29,10 +30,10 @@ namespace {
 
 double at(const ActivitySeconds& seconds, Activity activity) { return seconds[static_cast<std::size_t>(activity)]; }
 
-void count_work(const Simulation& simulation, IterationResult& result) {
-  const Job& job = simulation.job;
-  double peak = 0;
-  double gpus = 0;
+IterationWork work_of(const Simulation& simulation) {
+  const TrainingSpec& training = simulation.job.training;
+  IterationWork out;
+  out.tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
   for (const StagePlan& plan : simulation.plans) {
     for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
       const ChunkPlan& chunk = plan.chunks[i];
@@ -40,20 +41,30 @@ void count_work(const Simulation& simulation, IterationResult& result) {
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
         const double times = run.count * passes * plan.ranks;
-        result.model_flop += times * block.model_flop;
-        result.visible_flop += times * block.visible_flop;
-        result.hardware_flop += times * (block.folded_forward.flop + block.folded_backward.flop);
-        result.executed_flop += times * (block.folded_forward.executed_flop + block.folded_backward.executed_flop);
+        out.model_flop += times * block.model_flop;
+        out.visible_flop += times * block.visible_flop;
+        out.hardware_flop += times * (block.folded_forward.flop + block.folded_backward.flop);
+        out.executed_flop += times * (block.folded_forward.executed_flop + block.folded_backward.executed_flop);
       }
     }
+  }
+  return out;
+}
+
+void count_work(const Simulation& simulation, const IterationWork& work, IterationResult& result) {
+  double peak = 0;
+  double gpus = 0;
+  for (const StagePlan& plan : simulation.plans) {
     peak += plan.costs.kernels.peak_flops() * plan.costs.kernels.gpu().throttle.stretch * plan.gpus();
     gpus += plan.gpus();
   }
   const double rate = 1 / result.iteration_time_s;
-  const double tokens =
-      static_cast<double>(job.training.global_batch) * static_cast<double>(job.training.sequence_length);
+  result.model_flop = work.model_flop;
+  result.visible_flop = work.visible_flop;
+  result.hardware_flop = work.hardware_flop;
+  result.executed_flop = work.executed_flop;
   result.gpus = static_cast<int>(std::ceil(gpus));
-  result.tokens_per_s = tokens * rate;
+  result.tokens_per_s = work.tokens * rate;
   result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
   result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;
   result.hardware_tflops_per_gpu = result.hardware_flop * rate / result.gpus * 1e-12;
@@ -179,9 +190,12 @@ void add_up_costs(const Simulation& simulation, double energy_j, std::span<const
 
 }  // namespace
 
+const Job& Simulation::whole_job() const { return contexts ? contexts->job : job; }
+
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
 Program Simulation::lowered_as(const LoweringOptions& options) const {
+  if (contexts) require_whole(*this, "a program");
   // The order of kernels on a GPU that ranks share needs all ranks of the GPU, and kernels as tasks.
   const bool shared = job.cluster.shares_gpus();
   LoweringOptions of_sharers = options;
@@ -194,6 +208,7 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
 }
 
 LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
+  if (contexts) require_whole(*this, "a program");
   LoweredJob out = lower_apart(job, blocks, plans, options, program.ranks.empty() ? nullptr : &program);
   if (job.cluster.perturbations().empty()) return out;
   // Links are added later: until then classes remember their traffic, and tasks the factor by which they take longer.
@@ -241,26 +256,23 @@ void check_length(const IterationResult& result) {
 
 namespace {
 
-// Computes the result, except for figures that only one timeline has. `executed_s`: time until the last task ends.
-// `activities`: for each plan, the time of its ranks by activity until then. Energies are those until then; the
-// wait for other learners comes on top.
-IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double executed_s,
-                          std::span<const ActivitySeconds> activities, double energy_j,
-                          std::vector<double> energy_of_plans) {
+// Computes the result, except for figures that only one timeline has. `activities` and energies are those until
+// `executed_s`: the wait for other learners comes on top.
+IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationParts parts) {
   const Job& job = simulation.job;
   IterationResult result;
-  result.outer = outer_step(job, simulation.plans, executed_s);
-  result.iteration_time_s = executed_s + result.outer.exposed_s;
-  count_work(simulation, result);
-  break_down(simulation, of_blocks, activities, result);
+  result.outer = outer_step(job, simulation.plans, parts.executed_s);
+  result.iteration_time_s = parts.executed_s + result.outer.exposed_s;
+  count_work(simulation, parts.work, result);
+  break_down(simulation, of_blocks, parts.activities, result);
   check_length(result);
-  for (std::size_t plan = 0; plan < energy_of_plans.size(); ++plan) {
+  for (std::size_t plan = 0; plan < parts.energy_of_plans.size(); ++plan) {
     const StagePlan& of = simulation.plans[plan];
     const double waited_j = of.costs.hardware->hardware.gpu.blocked_w.value * of.gpus() * result.outer.exposed_s;
-    energy_of_plans[plan] += waited_j;
-    energy_j += waited_j;
+    parts.energy_of_plans[plan] += waited_j;
+    parts.energy_j += waited_j;
   }
-  add_up_costs(simulation, energy_j, energy_of_plans, result);
+  add_up_costs(simulation, parts.energy_j, parts.energy_of_plans, result);
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
@@ -280,9 +292,12 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
 // Computes the result with the energy of the simulation's own program, of which no part keeps a floor.
 IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double executed_s,
                           std::span<const ActivitySeconds> activities) {
-  return result_of(simulation, of_blocks, executed_s, activities,
-                   energy_of_iteration(simulation.plans, simulation.program, executed_s),
-                   energy_of_plans(simulation.plans, simulation.program, executed_s));
+  return result_of(simulation, of_blocks,
+                   {executed_s,
+                    {activities.begin(), activities.end()},
+                    energy_of_iteration(simulation.plans, simulation.program, executed_s),
+                    energy_of_plans(simulation.plans, simulation.program, executed_s),
+                    work_of(simulation)});
 }
 
 }  // namespace
@@ -312,8 +327,9 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
   };
   if (is_long_iteration(job)) check_remedies_of_whole(job.cluster.facility());
   if (const auto whole = sums_of_long_iteration(*this, options, executor, sums)) {
-    result = result_of(*this, of_blocks, to_seconds(whole->time), whole->activities, whole->energy_j,
-                       whole->energy_of_plans);
+    result = result_of(
+        *this, of_blocks,
+        {to_seconds(whole->time), whole->activities, whole->energy_j, whole->energy_of_plans, work_of(*this)});
     result.events = whole->events;
     return;
   }
@@ -337,7 +353,8 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   const std::vector<double> of_floor = floor_energy_of_plans(job, plans, program, timeline);
   const double floor_j = std::accumulate(of_floor.begin(), of_floor.end(), 0.0);
   for (std::size_t plan = 0; plan < of_floor.size(); ++plan) of_plans[plan] += of_floor[plan];
-  result = result_of(*this, of_blocks, seconds, breakdown_of_plans(*this, timeline), energy_j + floor_j, of_plans);
+  result = result_of(*this, of_blocks,
+                     {seconds, breakdown_of_plans(*this, timeline), energy_j + floor_j, of_plans, work_of(*this)});
   result.power_floor_energy_j = floor_j;
   result.events = timeline.events;
   result.slowest_stands_for_others = program.slowest_stands_for_others;
@@ -367,7 +384,12 @@ IterationResult mean_result(const Simulation& simulation, std::size_t count,
   return out;
 }
 
+IterationResult result_of_parts(const Simulation& simulation, const IterationParts& parts) {
+  return result_of(simulation, memory_of_blocks(simulation.job, simulation.blocks), parts);
+}
+
 Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {
+  if (job.strategy.context_tokens > 0) return simulate_documents(job, options, executor);
   Simulation simulation(std::move(job));
   simulation.run(options, executor, memory_of_blocks(simulation.job, simulation.blocks));
   return simulation;
@@ -386,6 +408,11 @@ void set_timeline(Simulation& simulation, Timeline timeline) {
 }
 
 bool has_result(Job job, const IterationResult& expected) {
+  if (job.strategy.context_tokens > 0) {
+    IterationResult result = simulate_documents(job, {}, Executor::automatic).result;
+    result.events = expected.events;
+    return result == expected;
+  }
   Simulation simulation(std::move(job));
   const std::vector<BlockMemory> memory = memory_of_blocks(simulation.job, simulation.blocks);
   const auto is_expected = [&] {

@@ -12,6 +12,7 @@
 #include "simulation/power_figures.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -85,6 +86,8 @@ struct IterationResult {
   friend bool operator==(const IterationResult&, const IterationResult&) = default;
 };
 
+struct DocumentContexts;
+
 // One simulated iteration with all that it was made from. A value, which can be moved and copied as any other: plans
 // refer to the hardware of `job.cluster`, which copies of a cluster share.
 struct Simulation {
@@ -94,7 +97,12 @@ struct Simulation {
   Program program;
   Timeline timeline;
   IterationResult result;
+  // Where documents take context ranks of their own (strategy.context_tokens): the iteration of all documents, of which
+  // the members above describe those that need most memory, and `result` all. Null: the members describe the whole.
+  std::shared_ptr<const DocumentContexts> contexts = nullptr;
 
+  // The job that was asked for.
+  const Job& whole_job() const;
   // Returns the iteration as a program, perturbed if the cluster is: `program`, if the options are those of the
   // simulation.
   Program lowered_as(const LoweringOptions& options) const;
@@ -128,6 +136,25 @@ Simulation simulate(Job job, const LoweringOptions& options = {}, Executor execu
 Simulation lowered(Job job, const LoweringOptions& options);
 // Sets the timeline of a simulation, and the result that follows from it.
 void set_timeline(Simulation& simulation, Timeline timeline);
+
+// FLOPs and tokens of an iteration, of all ranks: as in IterationResult.
+struct IterationWork {
+  double tokens = 0;
+  double model_flop = 0;
+  double visible_flop = 0;
+  double hardware_flop = 0;
+  double executed_flop = 0;
+};
+// Sums of an iteration, from which its result follows.
+struct IterationParts {
+  double executed_s = 0;                    // time until the last task ends
+  std::vector<ActivitySeconds> activities;  // until then, one for each plan
+  double energy_j = 0;
+  std::vector<double> energy_of_plans;
+  IterationWork work;
+};
+// Returns the result of an iteration with these sums, whose memory is that of `simulation`.
+IterationResult result_of_parts(const Simulation& simulation, const IterationParts& parts);
 
 // True if an iteration of the job, simulated by simulate(job), has this result; it is simulated as far as that tells.
 // Events are not compared. Errors as of simulate().

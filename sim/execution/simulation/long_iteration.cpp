@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "program/lowering.hpp"
 #include "program/replica_classes.hpp"
+#include "simulation/document_contexts.hpp"
 
 #include <fmt/format.h>
 
@@ -261,6 +262,7 @@ bool is_long_iteration(const Job& job) {
 }
 
 bool is_executed_in_part(const Simulation& simulation) {
+  if (simulation.contexts) return !simulation.contexts->alike;
   const std::vector<std::int32_t>& of = simulation.program.microbatch;
   if (of.empty() || simulation.plans.empty()) return false;
   if (!is_long_iteration(simulation.job)) return false;
@@ -269,6 +271,13 @@ bool is_executed_in_part(const Simulation& simulation) {
 
 void require_whole(const Simulation& simulation, std::string_view what) {
   if (!is_executed_in_part(simulation)) return;
+  if (simulation.contexts) {
+    fail_infeasible({},
+                    fmt::format("{} shows every task, and with strategy.context_tokens the documents of each length "
+                                "are executed apart",
+                                what),
+                    "leave it out, or simulate documents of one length");
+  }
   fail_infeasible({},
                   fmt::format("{} shows every task, and an iteration of {} microbatches has too many", what,
                               simulation.plans.front().replicas.microbatches),

@@ -29,7 +29,7 @@ std::optional<IterationSums> sums_of_long_iteration(Simulation& simulation, cons
 // True if an iteration of `job` is long enough to be executed in part.
 bool is_long_iteration(const Job& job);
 
-// True if the simulation's program and timeline have fewer microbatches than its job.
+// True if the simulation's program and timeline have fewer microbatches than its job, or only documents of one length.
 bool is_executed_in_part(const Simulation& simulation);
 // Fails with Error(infeasible) if is_executed_in_part(): `what`, such as "a timeline", shows every task.
 void require_whole(const Simulation& simulation, std::string_view what);

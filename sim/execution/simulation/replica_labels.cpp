@@ -1,6 +1,7 @@
 #include "simulation/replica_labels.hpp"
 
 #include "base/text.hpp"
+#include "simulation/document_contexts.hpp"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,13 @@ std::string plans_text(const Simulation& simulation, std::span<const int> plans)
 }
 
 std::string microbatches_text(const Simulation& simulation) {
+  if (simulation.contexts) {
+    std::int64_t documents = 0;
+    for (const DocumentFigures& of : simulation.contexts->shapes) documents += of.documents;
+    const std::size_t rounds = simulation.contexts->rounds;
+    return fmt::format("{} document{} in {} round{}", documents, documents == 1 ? "" : "s", rounds,
+                       rounds == 1 ? "" : "s");
+  }
   const auto classes = plans_of(simulation.plans, 0);
   const int size = simulation.job.strategy.micro_batch;
   const int first = classes.front().replicas.microbatches;

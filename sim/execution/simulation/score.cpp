@@ -72,7 +72,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               const MemoryAsked& memory) {
   const Facility& facility = job.cluster.facility();
-  const bool joins = job.training.local_steps.any();
+  const bool joins = job.training.local_steps.any() || job.strategy.context_tokens > 0;
   if (is_long_iteration(job) || facility.power_floor || facility.staggered_replicas || joins) {
     return score_simulated(job, hopeless, memory.limit);
   }

@@ -228,7 +228,7 @@ Sensitivity sensitivity_on(const Cluster& cluster, double seconds, double factor
 Sensitivity sensitivity(const Simulation& simulation, double factor, const LoweringOptions& options) {
   return sensitivity_on(
       simulation.job.cluster, simulation.result.iteration_time_s, factor, [&](const Cluster& cluster) {
-        Job job = simulation.job;
+        Job job = simulation.whole_job();
         job.cluster = cluster;
         const auto more = std::make_shared<const Simulation>(simulate(std::move(job), options));
         return IterationOnMore{more->result.iteration_time_s, [&simulation, more, factor] {

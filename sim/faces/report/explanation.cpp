@@ -12,6 +12,7 @@
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/document_report.hpp"
 #include "report/host_copies.hpp"
 #include "report/link_report.hpp"
 #include "report/source_list.hpp"
@@ -26,7 +27,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -81,6 +81,7 @@ class Explainer {
 
   std::vector<Section> sections() {
     std::vector<Section> out = {scenario_section()};
+    if (std::optional<Section> documents = documents_section(simulation_)) out.push_back(std::move(*documents));
     for (const std::vector<int>& alike : plans_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
       Section& passes = out.emplace_back();
@@ -169,10 +170,9 @@ std::vector<BlockId> Explainer::blocks_on(const std::vector<int>& plans) const {
 
 std::string indented(const std::string& text) {
   std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
     out += "  " + text.substr(begin, end - begin) + '\n';
-    begin = end + 1;
   }
   return out;
 }

@@ -48,6 +48,7 @@ std::string sizes_text(const Strategy& s) {
                        s.context_heads > 1 ? fmt::format("heads over {}, ", s.context_heads) : "",
                        context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
   }
+  if (s.context_tokens > 0) out += fmt::format("cp by document, {} tokens a rank, ", s.context_tokens);
   if (s.expert > 1) {
     out +=
         fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);

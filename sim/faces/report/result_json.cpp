@@ -3,6 +3,8 @@
 #include "base/json_parts.hpp"
 #include "program/replica_classes.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/document_report.hpp"
+#include "simulation/document_contexts.hpp"
 #include "simulation/figures.hpp"
 #include "simulation/fullest_reserve.hpp"
 #include "simulation/laws.hpp"
@@ -89,7 +91,14 @@ void add_reserve(const Simulation& simulation, nlohmann::ordered_json& result) {
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,
                                    std::span<const std::string> notes) {
-  Json out = result_json(simulation.job, simulation.result, wall_time_s);
+  Json out = result_json(simulation.whole_job(), simulation.result, wall_time_s);
+  if (simulation.contexts) {
+    out["documents"] = {{"rounds", simulation.contexts->rounds},
+                        {"busiest_s", simulation.contexts->busiest_s},
+                        {"mean_s", simulation.contexts->mean_s},
+                        {"once_s", simulation.contexts->fixed_s},
+                        {"shapes", documents_table(simulation).json()}};
+  }
   for (const std::string& note : notes) out["notes"].push_back(note);
   add_reserve(simulation, out);
   const bool shaped = !simulation.job.strategy.stages.empty();

@@ -3,6 +3,7 @@
 #include "base/section.hpp"
 #include "base/units.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/document_report.hpp"
 #include "report/host_copies.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
@@ -25,7 +26,7 @@ namespace {
 constexpr std::size_t kMaxMemoryRows = 16;
 
 std::string headline(const Scenario& scenario, const Simulation& simulation) {
-  const Job& job = simulation.job;
+  const Job& job = simulation.whole_job();
   const TrainingSpec& training = job.training;
   Table table("|", 0);
   table.add({"scenario", scenario.name});
@@ -208,6 +209,11 @@ std::string activity_table(const IterationResult& result) {
   return "\nWhere the time of a GPU goes\n" + table.text();
 }
 
+std::string documents_text(const Simulation& simulation) {
+  const std::optional<Section> section = documents_section(simulation, kMaxMemoryRows);
+  return section ? "\n" + text_of({*section}) : std::string();
+}
+
 // Returns the use of time of each class on each stage, for mixed replicas.
 std::string replica_table(const Simulation& simulation) {
   if (!has_mixed_replicas(simulation)) return {};
@@ -382,10 +388,10 @@ std::string host_memory_text(const Simulation& simulation) {
 std::string summary_text(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
-                    activity_table(result) + shape_table(simulation) + replica_table(simulation) +
-                    memory_table(simulation) + host_memory_text(simulation) + activation_copies_text(simulation) +
-                    disk_text(simulation);
-  out += notes_text(simulation.job, result, notes);
+                    activity_table(result) + documents_text(simulation) + shape_table(simulation) +
+                    replica_table(simulation) + memory_table(simulation) + host_memory_text(simulation) +
+                    activation_copies_text(simulation) + disk_text(simulation);
+  out += notes_text(simulation.whole_job(), result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
 }

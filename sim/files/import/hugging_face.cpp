@@ -130,8 +130,9 @@ class TrainerReader {
     const Value& facts = tool_ == nullptr ? facts_.section("") : tool_->section("projected_gradients");
     if (facts.kind != Value::Kind::mapping) return;
     constexpr std::int64_t kMost = 1'000'000;
-    const Option on = options_.option(text_under(facts, "switch"));
-    const bool projects = options_.flag(on);
+    const std::string optimizer = text_under(facts, "optimizer");
+    const Option on = options_.option(optimizer.empty() ? text_under(facts, "switch") : "optim");
+    const bool projects = optimizer.empty() ? options_.flag(on) : !on.is_none() && options_.word(on) == optimizer;
     for (const char* key : {"rank", "every"}) {
       const Value& entry = *facts.find(key);
       Option stated = options_.option(text_under(entry, "option"));
@@ -143,7 +144,26 @@ class TrainerReader {
       options_.put(stated, fmt::format("training.low_rank_gradients.{}", key),
                    std::to_string(options_.integer(stated, 1, kMost)), "a subspace of the gradients has the states");
     }
-    if (!projects) options_.leave(on, "no gradients are projected");
+    if (const Value* quantized = facts.find("quantized")) read_quantized_projections(*quantized, on, projects);
+    if (!projects && optimizer.empty()) options_.leave(on, "no gradients are projected");
+  }
+
+  // Reads the option by which projectors are kept in a byte a value. `facts`: the `option` and its `default`; where it
+  // counts only beside another one, that option (`with`) and the `optimizer` that it chooses.
+  void read_quantized_projections(const Value& facts, const Option& on, bool projects) {
+    Option stated = options_.option(text_under(facts, "option"));
+    const std::string beside = text_under(facts, "with");
+    bool counts = projects;
+    if (!beside.empty()) {
+      const Option with = options_.option(beside);
+      counts = projects && options_.flag(with);
+      if (counts) options_.put(with, "training.optimizer", text_under(facts, "optimizer"), "Q-GaLore has this one");
+      if (!counts) options_.leave(with, "off");
+    }
+    if (!counts) return options_.leave(stated, "no projectors are quantized");
+    if (stated.is_none()) stated = {stated.name, on.setting, *facts.find("default")};
+    options_.put(stated, "training.low_rank_gradients.quantized_projectors", options_.flag(stated) ? "true" : "false",
+                 "projectors in a byte a value");
   }
 
   void read_lengths() {

@@ -52,6 +52,8 @@ void read_context(MegatronReading& reading) {
   if (ulysses != nullptr) reading.draft.leave(*ulysses, "one rank");
   reading.context = reading.count("context-parallel-size");
   reading.options.read("cp-comm-type");
+  reading.options.read("hybrid-context-parallel");
+  reading.options.read("max-seqlen-per-dp-cp-rank");
   read_context_levels(reading);
 }
 

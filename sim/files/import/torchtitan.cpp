@@ -127,6 +127,7 @@ class TorchtitanReader {
     if (sharded) read_sharding(shard, replicate);
     if (!sharded) options_.put(replicate, "strategy.zero", "0", "DDP, if anything");
     options_.put(replicate, "strategy.overlap_grad_reduce", "true", "FSDP and DDP always do");
+    options_.read("parallelism.enable_fsdp_symm_mem");
   }
 
   void read_sharding(const Option& shard, const Option& replicate) {
@@ -259,8 +260,12 @@ class TorchtitanReader {
       const auto& parts = components.value.items;
       compiled = std::any_of(parts.begin(), parts.end(), [](const Value& part) { return part.scalar == "model"; });
     }
-    const Value* framework = facts_.section("frameworks").find(compiled ? "compiled" : "eager");
-    options_.put(options_.option("compile.enable"), "training.framework", framework->scalar,
+    const bool registered = options_.said("strategy.registered_buffers") == "true";
+    const Value* framework = facts_.section("frameworks")
+                                 .find(compiled     ? "compiled"
+                                       : registered ? "eager_registered"
+                                                    : "eager");
+    options_.put(options_.option("compile.enable"), "training.framework", *framework,
                  compiled ? "" : "PyTorch's own kernels");
     options_.use(components, compiled ? "blocks are compiled" : "blocks are not compiled");
   }

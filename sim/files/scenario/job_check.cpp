@@ -170,6 +170,23 @@ void check_disks(const Document& document, const Job& job) {
   }
 }
 
+// Checks that all ranks are alike, where documents go to any of them.
+void check_documents(const Document& document, const Job& job) {
+  if (job.strategy.context_tokens == 0) return;
+  const Facility& facility = job.cluster.facility();
+  const char* const other = !job.cluster.perturbations().empty()             ? "cluster.perturbations"
+                            : job.cluster.shares_gpus()                      ? "ranks that share GPUs"
+                            : facility.power_floor                           ? "cluster.power_floor"
+                            : facility.staggered_replicas                    ? "cluster.staggered_replicas"
+                            : read_replica_classes(document, job).size() > 1 ? "replicas on unlike nodes"
+                                                                             : nullptr;
+  if (other == nullptr) return;
+  locate(document, "strategy.context_tokens")
+      .fail_infeasible(
+          fmt::format("it does not go together with {}: documents go to any rank, and all are alike", other),
+          "leave one of them out");
+}
+
 }  // namespace
 
 void check_job(const Document& document, const Job& job) {
@@ -182,6 +199,7 @@ void check_job(const Document& document, const Job& job) {
   check_frozen(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
   check_disks(document, job);
+  check_documents(document, job);
 }
 
 }  // namespace mirfak

@@ -15,6 +15,7 @@ const FieldTable<LowRankGradients>& low_rank_fields() {
   static const FieldTable<L> table = {
       F("rank", &L::rank, {1, kMaxDimensions}).required(),
       F("every", &L::every, {1, kLongestSpan}),
+      F("quantized_projectors", &L::quantized_projectors, {}).if_set(),
   };
   return table;
 }

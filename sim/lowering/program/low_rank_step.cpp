@@ -14,6 +14,8 @@ namespace {
 // the same: the decomposition waits for its own small kernels.
 constexpr double kSearchSeconds = 70 / 2.47e12;
 
+constexpr double kProjectorGroup = 256;  // values that share a scale and a zero
+
 struct Sides {
   double shorter = 0;
   double longer = 0;
@@ -45,6 +47,11 @@ LowRankState low_rank_state(const PartitionedBlock& block, int rank) {
     out.projectors += matrix.batch * sides.rank * sides.shorter;
   }
   return out;
+}
+
+double projector_bytes(const Job& job) {
+  const double width = gradient_bytes(job);
+  return job.training.low_rank_gradients.quantized_projectors ? 1 + 2 * width / kProjectorGroup : width;
 }
 
 LowRankStep price_low_rank_step(const Job& job, const PartitionedBlock& block, const KernelModel& kernels) {

@@ -11,6 +11,11 @@ namespace mirfak {
 // step projects the gradient and takes the update back, a product of 2 r m n FLOP each; every k-th step finds the
 // projector by a singular value decomposition of the gradient, in fp32. Embeddings, the head, norms and biases have
 // whole states.
+//
+// With quantized projectors (Q-GaLore, arXiv 2407.08296; q-galore-torch 1.0, q_galore_projector.py) a value is a byte,
+// whatever its bits, with a scale and a zero for every 256; each of the two products makes whole values first: a cast,
+// a difference and a product, each a kernel. Its searches come more rarely where subspaces stay alike, which data
+// decide.
 
 // Values that the matrices of a block have, on one device.
 struct LowRankState {
@@ -19,6 +24,8 @@ struct LowRankState {
   double projectors = 0;  // r times the shorter side
 };
 LowRankState low_rank_state(const PartitionedBlock& block, int rank);
+// Bytes that a value of a projector is kept in, with its share of scales.
+double projector_bytes(const Job& job);
 
 // Work on a block's matrices in addition to the optimizer's own, once an iteration.
 struct LowRankStep {

@@ -69,6 +69,11 @@ class Lowering {
         teams_(program_, groups_, job, blocks, plans, options.unfolded),
         communication_(program_, groups_, job, blocks, plans),
         data_(program_, groups_, job, blocks, teams_, communication_) {
+    if (job.strategy.context_tokens > 0) {
+      fail_infeasible({},
+                      "strategy.context_tokens: only the time, energy and memory of one iteration are known with it",
+                      "leave it out");
+    }
     reserve(plans);
     for (const StagePlan& plan : plans) add_work(blocks, plan);
     LoweringOptions alone = options;

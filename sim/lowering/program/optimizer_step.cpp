@@ -75,7 +75,7 @@ double moment_bytes(const Job& job) {
 double bytes_of_projections(const Job& job, const StageParameters& parameters) {
   if (!job.training.low_rank_gradients.any() || parameters.elements <= 0) return 0;
   const LowRankState& low = parameters.low_rank;
-  return (moment_bytes(job) * (low.projected - low.elements) + gradient_bytes(job) * low.projectors) /
+  return (moment_bytes(job) * (low.projected - low.elements) + projector_bytes(job) * low.projectors) /
          parameters.elements;
 }
 
@@ -85,8 +85,10 @@ double traffic_of_projections(const Job& job, const StageParameters& parameters)
   constexpr double scaled = 2 * 4;
   constexpr double beside_moments = 13 * 4;
   const LowRankState& low = parameters.low_rank;
+  // For both products: the cast reads a byte and writes a value, the two kernels after it read and write values.
+  const double whole = job.training.low_rank_gradients.quantized_projectors ? 2 * (1 + 5 * gradient_bytes(job)) : 0;
   return (2 * moment_bytes(job) * (low.projected - low.elements) + scaled * low.elements +
-          beside_moments * low.projected) /
+          beside_moments * low.projected + whole * low.projectors) /
          parameters.elements;
 }
 

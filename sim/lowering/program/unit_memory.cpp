@@ -71,6 +71,22 @@ void keep_buffers(const Job& job, const ChunkPlan& chunk, double width, std::vec
   }
 }
 
+// Registered buffers come from a pool of their own, which keeps what it once gave out: the most that is gathered at a
+// time, and the largest buffer that is reduced from (pytorch/pytorch@010ae4a8 torch/distributed/fsdp/_fully_shard/
+// _fsdp_collectives.py, SymmMemAllocMixin). Gradients that are copied into this buffer are ordinary memory.
+void keep_pool(const Job& job, const ChunkPlan& chunk, std::vector<UnitMemory>& units) {
+  const double narrow = bytes_per_element(job.precision());
+  const double buffer = gradient_bytes(job) == narrow ? 0 : gradient_bytes(job);
+  double reduced = 0;
+  double gathered = 0;
+  for (const UnitMemory& unit : units) gathered = std::max({gathered, unit.forward, unit.backward});
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
+    reduced = std::max(reduced, part.reduces.total());
+    units[units.size() - static_cast<std::size_t>(part.last)].reduced = part.reduces.total() * narrow;
+  }
+  for (UnitMemory& unit : units) unit.forward = unit.backward = gathered + reduced * buffer;
+}
+
 }  // namespace
 
 bool gathers_by_blocks(const Job& job) {
@@ -96,7 +112,12 @@ std::vector<UnitMemory> unit_memory(const Job& job, const ChunkPlan& chunk, doub
   // Parameters that stay whole until the backward pass is over are counted with the state.
   if (data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass) add_gathered(job, chunk, width, units);
   add_reduced(job, chunk, units);
-  if (job.strategy.registered_buffers) keep_buffers(job, chunk, width, units);
+  if (!job.strategy.registered_buffers) return units;
+  if (job.framework.sharding.registered_apart) {
+    keep_pool(job, chunk, units);
+  } else {
+    keep_buffers(job, chunk, width, units);
+  }
   return units;
 }
 
