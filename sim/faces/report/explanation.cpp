@@ -15,6 +15,7 @@
 #include "report/document_report.hpp"
 #include "report/host_copies.hpp"
 #include "report/link_report.hpp"
+#include "report/range_report.hpp"
 #include "report/source_list.hpp"
 #include "sharding/row_chunks.hpp"
 #include "simulation/anomalies.hpp"
@@ -91,7 +92,7 @@ class Explainer {
     }
     out.push_back(communication_section());
     if (std::optional<Section> links = links_section(simulation_)) out.push_back(std::move(*links));
-    out.insert(out.end(), {sum_section(), range_section(), memory_section()});
+    out.insert(out.end(), {sum_section(), range_section(job_, simulation_.result), memory_section()});
     Section anomalies = {"Where more takes longer", {}};
     for (const std::string& anomaly : anomalies_of(simulation_)) anomalies.add("  " + anomaly + "\n");
     if (!anomalies.parts.empty()) out.push_back(std::move(anomalies));
@@ -126,7 +127,6 @@ class Explainer {
             with_evaluation(why.numbers, why.evaluation)};
   }
   Section sum_section() const;
-  Section range_section() const;
   void add_memory_parts(Table& table);
   void add_fit_probability(Table& table);
   bool is_first_of_shape(int stage) const;
@@ -170,9 +170,10 @@ std::vector<BlockId> Explainer::blocks_on(const std::vector<int>& plans) const {
 
 std::string indented(const std::string& text) {
   std::string out;
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
     out += "  " + text.substr(begin, end - begin) + '\n';
+    begin = end + 1;
   }
   return out;
 }
@@ -470,39 +471,6 @@ Section Explainer::sum_section() const {
   Table table("| | >time | of what");
   rows.write(simulation_, table);
   return {"The iteration", {table}};
-}
-
-// Returns the range of an iteration as the title of a section. `origin`: where the range is from.
-std::string range_title(const Job& job, const IterationResult& result, const char* origin) {
-  return fmt::format("The range of the iteration: {}, in which {:.0f} % of measured iterations lie ({})",
-                     range_text(result), 100 * job.ranges.level, origin);
-}
-
-// Returns the range that a user's own runs yield for predictions; nullopt if there are no own runs.
-std::optional<Section> corrected_range(const Job& job, const IterationResult& result) {
-  if (!job.ranges.own_runs.known()) return std::nullopt;
-  std::string out;
-  for (const NodeGroup& group : job.cluster.groups()) {
-    const NodeSpec& node = group.hardware.spec;
-    if (!node.correction) return std::nullopt;
-    if (out.find(node.name + ":") != std::string::npos) continue;
-    const double deviation = range_deviation(*node.correction, result);
-    out += fmt::format("  {}: {:.2g} deviations of {}, {} of it from run to run, the rest what {} leave open\n",
-                       node.name, job.ranges.own_runs.quantile, format_percent(deviation),
-                       format_percent(node.correction->run_deviation), node.correction->source);
-  }
-  return Section{range_title(job, result, "own runs"), {out}};
-}
-
-Section Explainer::range_section() const {
-  const RangeWidths& widths = job_.ranges;
-  if (!widths.known()) {
-    return {"The range of the iteration: there is no hw_profiles/ranges.yaml, so nothing is known of it", {}};
-  }
-  if (std::optional<Section> corrected = corrected_range(job_, simulation_.result)) return *corrected;
-  const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
-  const HostMargins hosts = host_margins(job_, simulation_.result);
-  return {range_title(job_, simulation_.result, "ranges.yaml"), {uncertainty_table(shares, widths, hosts)}};
 }
 
 Section Explainer::communication_section() {
