@@ -425,31 +425,41 @@ Merit SearchTree::bound_of_passes(const SearchNode& node, const PipelineChoice& 
 }
 
 // Adds the strategies of a pipeline, and the pipeline with the next choice of the row, which recomputes more. If
-// nothing fits, the next choice, which needs less memory, is tried at once, a few times.
+// nothing fits, the next choice, which needs less memory, is tried at once, a few times. Choices against the rules are
+// passed over unbounded: many programs recompute parts of a layer in all layers only.
 void SearchTree::add_row(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_memory);
   constexpr std::uint32_t tries = 8;
+  const auto states = static_cast<std::int64_t>(states_of(node.priced()).size());
   SearchNode next = node;
-  do {
-    add_strategies(next, out);
+  Strategy strategy = node.strategy();
+  const auto is_allowed = [&] { return rules_.allows_pipeline(strategy, node.priced().job().cluster); };
+  bool allowed = is_allowed();
+  while (true) {
+    if (allowed) {
+      add_strategies(next, strategy, out);
+    } else {
+      out.counts.against_rules += states;
+    }
     if (++next.place.row == next.pipeline.row->size()) return;
+    next.strategies -= states;
     next.pipeline.recompute_layers = (*next.pipeline.row)[next.place.row];
-    next.strategies -= static_cast<std::int64_t>(states_of(next.priced()).size());
+    strategy.recompute_layers = next.pipeline.recompute_layers.layers;
+    strategy.recompute_method = next.pipeline.recompute_layers.method;
+    const bool last = next.place.row == node.place.row + tries || !out.children.empty();
+    allowed = last || is_allowed();
+    if (!allowed) continue;
     const Merit bound = bound_of_passes(next, next.pipeline);
     next = with_bound(std::move(next), bound);
-  } while (next.place.row < node.place.row + tries && out.children.empty() && !next.excluded_by(standing_));
-  add(std::move(next), out);
+    if (last || next.excluded_by(standing_)) return add(std::move(next), out);
+  }
 }
 
-// Adds the strategies of a pipeline that keep the rules, fit and may be among the results.
-void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
+// Adds the strategies of a pipeline that keep the rules, fit and may be among the results. `strategy`: of the pipeline,
+// in some state.
+void SearchTree::add_strategies(const SearchNode& node, Strategy strategy, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
   const std::vector<StateChoice>& choices = states_of(branch);
-  Strategy strategy = node.strategy();
-  if (!rules_.allows_pipeline(strategy, branch.job().cluster)) {
-    out.counts.against_rules += static_cast<std::int64_t>(choices.size());
-    return;
-  }
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   PricedBranch::Stages stages = branch.stages_of(chunks);
   MemoryOfChunks memory(branch, node.pipeline, chunks);

@@ -67,7 +67,7 @@ class SearchTree {
   void raise(const SearchNode& node, PipelinesToCome::Pipeline& pipeline) const;
   std::int64_t strategies_of(const PricedBranch& branch, std::size_t pipeline) const;
   void add_lacking(const SearchNode& like, std::size_t number, std::int64_t strategies, NodeOutcome& out) const;
-  void add_strategies(const SearchNode& node, NodeOutcome& out);
+  void add_strategies(const SearchNode& node, Strategy strategy, NodeOutcome& out);
   using BoundAt = std::function<TimeAndWork(std::size_t clock)>;  // by the clock of a branch (PricedBranch::clocks)
   struct ClockBounds {
     BoundAt of_passes;
