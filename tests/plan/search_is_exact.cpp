@@ -279,10 +279,10 @@ TEST_CASE("a search finds the best of what a program does not refuse, wherever i
 }
 
 TEST_CASE("a search with rules of the user finds the best of what keeps them") {
-  // One of layouts, one of blocks, one of what comes last in the tree.
+  // One of layouts, one of blocks, one of pipelines, one of what comes last in the tree.
   const Document document = Document::from_text(
       "rules: ['tensor * pipeline <= 4', \"not (recompute == 'full' and micro_batch > 1)\", "
-      "'recompute_layers <= 1 or zero == 1']",
+      "'virtual_pipeline == 1 or recompute_layers != 1', 'recompute_layers <= 1 or zero == 1']",
       "rules");
   std::vector<formula::Condition> rules;
   for (const Node& rule : Mapping(Node(document)).require("rules").as_items()) {
