@@ -55,6 +55,7 @@ bool is_candidate(const SearchScenario& scenario, const Strategy& strategy) {
     return std::find(values.begin(), values.end(), dimension.of(strategy)) != values.end();
   });
   return inside && !(refusals.of_branch && refusals.of_branch(strategy)) &&
+         !(refusals.of_pipeline && refusals.of_pipeline(strategy)) &&
          !(refusals.of_strategy && refusals.of_strategy(strategy));
 }
 

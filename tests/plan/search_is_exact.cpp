@@ -254,18 +254,22 @@ TEST_CASE("a search finds the best of what a program does not refuse, wherever i
   const auto of_strategy = [](const Strategy& strategy) {
     return strategy.zero == 1 && strategy.recompute == Recompute::full;
   };
+  const auto of_pipeline = [](const Strategy& strategy) {
+    return strategy.recompute == Recompute::selective && strategy.recompute_layers == 1;
+  };
   const auto of_job = [](const Job& job) { return job.strategy.pipeline > 1 && job.strategy.overlap_grad_reduce; };
   std::int64_t refused = 0;
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);
     SearchSpec spec;
     spec.space = each.space.space;
-    spec.refusals = {of_branch, of_strategy, of_job};
+    spec.refusals = {of_branch, of_pipeline, of_strategy, of_job};
     std::vector<JudgedStrategy> allowed;
     for (const JudgedStrategy& judged : each.all) {
       Job job = *judged.job;
       job.strategy = judged.strategy;
-      const bool refuses = of_branch(judged.strategy) || of_strategy(judged.strategy) || of_job(job);
+      const bool refuses =
+          of_branch(judged.strategy) || of_pipeline(judged.strategy) || of_strategy(judged.strategy) || of_job(job);
       refused += refuses ? 1 : 0;
       if (!refuses) allowed.push_back(judged);
     }
@@ -275,10 +279,10 @@ TEST_CASE("a search finds the best of what a program does not refuse, wherever i
 }
 
 TEST_CASE("a search with rules of the user finds the best of what keeps them") {
-  // One of layouts, one of blocks, one of what comes last in the tree.
+  // One of layouts, one of blocks, one of pipelines, one of what comes last in the tree.
   const Document document = Document::from_text(
       "rules: ['tensor * pipeline <= 4', \"not (recompute == 'full' and micro_batch > 1)\", "
-      "'recompute_layers <= 1 or zero == 1']",
+      "'virtual_pipeline == 1 or recompute_layers != 1', 'recompute_layers <= 1 or zero == 1']",
       "rules");
   std::vector<formula::Condition> rules;
   for (const Node& rule : Mapping(Node(document)).require("rules").as_items()) {

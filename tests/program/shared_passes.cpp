@@ -72,6 +72,28 @@ TEST_CASE("exchanges inside passes: gradients and transfers between stages take 
   }
 }
 
+TEST_CASE("exchanges inside passes: collectives of a node may be part of the steps between them, in the same time") {
+  for (const int pipeline : {1, 2}) {
+    for (const bool overlap : {false, true}) {
+      Job job = mixture_on("{type: full-bisection}", pipeline, true, ExpertDispatcher::all_to_all, 24);
+      Strategy& s = job.strategy;
+      s.tensor = 2;
+      s.data /= 2;
+      s.expert = 16;
+      s.sequence_parallel = true;
+      s.overlap_tensor = overlap;
+      job.training.sequence_length = job.model.max_sequence = 4096;
+      CAPTURE(pipeline);
+      CAPTURE(overlap);
+      const Program all = Lowered(job).program();
+      REQUIRE(all.shares_links());
+      const Program fewer = Lowered(job).program({.longest_steps = true});
+      CHECK(fewer.size() < all.size() / 2);
+      CHECK(execute(fewer).makespan == execute(all).makespan);
+    }
+  }
+}
+
 TEST_CASE("exchanges inside passes: both foldings and both levels of detail take the same time") {
   for (const double oversubscription : {2.0, 16.0}) {
     for (const int pipeline : {1, 2}) {

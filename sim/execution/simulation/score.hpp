@@ -24,6 +24,7 @@ struct IterationScore {
   // Room that is left: for orders that depend on times, and beside free pieces of memory (add_reserves()) where a limit
   // is one of probability; a search knows that of others beforehand.
   MemoryRoom room;
+  bool executed = false;  // false: a bound, which ignores that tasks share links
 };
 
 // Memory that the stages of an iteration may use, and what is known of the memory of its blocks.
@@ -35,7 +36,8 @@ struct MemoryAsked {
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. If tasks share links, the max-plus sweep
 // runs first, with whole passes. The sweep ignores sharing, so the iteration is no shorter than its result. `hopeless`
-// returns true if an iteration of at least this score is of no interest; then nullopt is returned.
+// returns true if an iteration of at least this score is of no interest; then nullopt is returned or, of one that was
+// executed all the same, a score whose energy may be rounded otherwise than that of simulate().
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               const MemoryAsked& memory);

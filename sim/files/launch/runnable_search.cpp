@@ -104,9 +104,10 @@ struct OpenRefusal {
     return std::all_of(conditions.begin(), conditions.end(),
                        [&](const OptionCondition* one) { return one->holds(value_of); });
   }
-  bool read_by_branches() const {
-    return std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
-      return key.starts_with(kStrategy) && !open_in_branch(std::string_view(key).substr(kStrategy.size()));
+  // Returns true if the refusal reads no key that is open, by the name of its field.
+  bool reads_none(bool (*open)(std::string_view)) const {
+    return std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
+      return key.starts_with(kStrategy) && !open(std::string_view(key).substr(kStrategy.size()));
     });
   }
 };
@@ -324,12 +325,19 @@ Refusal either(const Refusal& one, const Refusal& other) {
 
 void add_refusals(SearchScenario& scenario, const std::vector<OpenRefusal>& open) {
   const auto job = std::make_shared<const Job>(scenario.job);
-  std::vector<OpenRefusal> early;
-  std::vector<OpenRefusal> late;
-  for (const OpenRefusal& one : open) (one.read_by_branches() ? early : late).push_back(one);
+  std::vector<OpenRefusal> of_branch;
+  std::vector<OpenRefusal> of_pipeline;
+  std::vector<OpenRefusal> of_strategy;
+  for (const OpenRefusal& one : open) {
+    auto& level = one.reads_none(open_in_branch)     ? of_branch
+                  : one.reads_none(open_in_pipeline) ? of_pipeline
+                                                     : of_strategy;
+    level.push_back(one);
+  }
   Refusals& refusals = scenario.search.spec.refusals;
-  refusals.of_branch = either(refusals.of_branch, any_of(scenario, job, early));
-  refusals.of_strategy = either(refusals.of_strategy, any_of(scenario, job, late));
+  refusals.of_branch = either(refusals.of_branch, any_of(scenario, job, of_branch));
+  refusals.of_pipeline = either(refusals.of_pipeline, any_of(scenario, job, of_pipeline));
+  refusals.of_strategy = either(refusals.of_strategy, any_of(scenario, job, of_strategy));
 }
 
 void write_resolved(SearchScenario& scenario) {
@@ -367,6 +375,7 @@ class DrawnStrategies {
       const Refusals& refusals = scenario_.search.spec.refusals;
       if (first_violation({job.model, job.training, job.framework, drawn, job.cluster.gpus()})) continue;
       if (refusals.of_branch && refusals.of_branch(drawn)) continue;
+      if (refusals.of_pipeline && refusals.of_pipeline(drawn)) continue;
       if (refusals.of_strategy && refusals.of_strategy(drawn)) continue;
       return drawn;
     }

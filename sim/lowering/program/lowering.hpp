@@ -33,6 +33,9 @@ struct LoweringOptions {
   bool steps_where_cut = false;
   // Every pass is written in steps: each collective is one step, and so are the kernels between two collectives.
   bool passes_in_steps = false;
+  // Collectives inside passes that use no network are one step with the kernels beside them: the program has a fraction
+  // of the tasks, and takes as long. Its energies are sums in another order, and its power changes less often.
+  bool longest_steps = false;
   // Passes are written without the factors that cluster.perturbations gives to ranks, for samples, which draw other
   // factors: LoweredJob then says how long passes take with drawn factors. Else passes have the factors, and
   // TaskClass::slowed is true.

@@ -406,8 +406,19 @@ const PassWork::Steps& StageWork::describe_steps(const Body& body, const Origins
   return steps_.emplace_back(std::move(steps));
 }
 
+// Returns which collectives of a body take as long whatever others do, for longest_steps: where a rank stands for all
+// that it exchanges data with, and no factors of ranks are drawn, those that use no network.
+std::vector<bool> StageWork::quiet_in(const Body& body) const {
+  std::vector<bool> out;
+  if (!options_.longest_steps || !options_.folded() || options_.for_samples || factors_ != nullptr) return out;
+  for (const BodyStep& step : body.steps) {
+    out.push_back(step.stream != StreamKind::compute && step.flows == FlowPattern::none);
+  }
+  return out;
+}
+
 PassWork::Steps StageWork::describe_runs(const Body& body, const Origins& origins) {
-  CondensedBody runs = condensed(body, origins.of_second);
+  CondensedBody runs = condensed(body, origins.of_second, quiet_in(body));
   condensed_.push_back(std::move(runs.body));
   PassWork::Steps steps;
   for (std::size_t i = 0; i < runs.runs.size(); ++i) {

@@ -100,6 +100,7 @@ class StageWork {
   };
   static std::vector<StepOf> steps_of(const PartitionedBlock& block, const std::vector<const BlockStep*>& steps);
   const PassWork::Steps& describe_steps(const Body& body, const Origins& origins);
+  std::vector<bool> quiet_in(const Body& body) const;
   // Describes a body in which the kernels between two collectives are one step.
   PassWork::Steps describe_runs(const Body& body, const Origins& origins);
   TaskClass describe_step(const BodyStep& step, const StepOf& of);
@@ -115,7 +116,7 @@ class StageWork {
   std::list<PassWork::Steps> steps_;                                   // std::list: addresses are stable
   std::list<Body> paired_;                                             // bodies of two passes
   std::list<Body> copies_;                                             // kernels around the collectives of parts
-  std::list<Body> condensed_;                                          // bodies whose consecutive kernels are one step
+  std::list<Body> condensed_;                                          // bodies whose consecutive steps are one
   using BlockKey = std::tuple<BlockId, Pass::Kind, int, std::size_t>;  // the chunk, where it matters; place in a row
   std::map<BlockKey, const PassWork::Steps*> steps_by_block_;
   std::map<std::pair<BlockId, Pass::Kind>, MeshAxisSet> axes_by_block_;  // axes of a block's collectives

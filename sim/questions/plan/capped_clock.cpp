@@ -83,6 +83,7 @@ std::optional<std::uint32_t> CappedClock::where_power_rises() {
 CappedClock::Keeps CappedClock::keeps(std::uint32_t clock) {
   if (!scores_.contains(clock)) {
     const auto hopeless = [&](const IterationScore& least) {
+      if (least.executed) return false;  // other spans ask for the score, to the last bit
       learn(clock, least);
       return !may_matter();
     };

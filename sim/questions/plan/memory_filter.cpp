@@ -27,23 +27,27 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
 }  // namespace
 
 MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
-                       std::span<const StateTerms> states, ScheduleFacts& facts) {
+                       PricedBranch::Stages& stages, const StateChoice& state, ScheduleFacts& facts,
+                       const std::function<bool(const MemoryRoom&)>& ends) {
   MemoryRoom room;
   // An order that depends on times is known only after they are: score_iteration checks its memory then.
   if (schedule_of(choice.schedule).needs_times) return room;
   for (int own = 0; own < branch.layout().count(); ++own) {
     const ScheduleFacts::Moments& moments = facts.moments(choice.schedule, branch.shape(choice, own));
     std::size_t first = 0;
+    const StateTerms* terms = nullptr;  // of stages alike
     for (std::size_t stage = 0; stage < moments.size(); ++stage) {
       const auto v = static_cast<std::size_t>(choice.chunks_of(static_cast<int>(stage)));
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(first, v);
       first += v;
-      const double max = std::max(states[place].step_workspace, fullest(moments[stage], runs));
+      if (stages.like[place] == place) terms = &branch.state_terms_at(place, stages, state);
+      const double max = std::max(terms->step_workspace, fullest(moments[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
-      room.add_device(states[place].resident + max, branch.job().framework.memory.platform_bytes,
-                      node.gpu.memory_bytes.value, branch.limit());
-      room.add_host(states[place].host, host_memory_share(node.spec), branch.limit());
+      room.add_device(terms->resident + max, branch.job().framework.memory.platform_bytes, node.gpu.memory_bytes.value,
+                      branch.limit());
+      room.add_host(terms->host, host_memory_share(node.spec), branch.limit());
+      if (ends(room)) return room;
     }
   }
   return room;

@@ -4,6 +4,7 @@
 #include "plan/schedule_facts.hpp"
 #include "program/memory.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,10 +13,12 @@
 namespace mirfak {
 
 // Returns the room that a strategy leaves on its stages under the limit of the branch. The result equals that of
-// account_memory(), which goes pass by pass, but only the fullest moments of the schedule are examined.
-// `chunks`: stage after stage; `states`: for each stage and class of replicas.
+// account_memory(), which goes pass by pass, but only the fullest moments of the schedule are examined. Stages are
+// asked for their state one after the other, until `ends` returns true for the room that those before leave. `chunks`:
+// stage after stage; `stages`: of the pipeline, whose state is `state`.
 MemoryRoom memory_room(const PricedBranch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
-                       std::span<const StateTerms> states, ScheduleFacts& facts);
+                       PricedBranch::Stages& stages, const StateChoice& state, ScheduleFacts& facts,
+                       const std::function<bool(const MemoryRoom&)>& ends);
 
 // Memory that each chunk of a pipeline keeps and needs, stage after stage. It depends on a state only through the stage
 // of ZeRO.

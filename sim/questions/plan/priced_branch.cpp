@@ -250,25 +250,24 @@ PricedBranch::Stages PricedBranch::stages_of(const std::vector<std::vector<Chunk
   return out;
 }
 
-std::vector<StateTerms> PricedBranch::state_terms(Stages& stages, const StateChoice& choice) const {
-  std::vector<StateTerms> out;
-  const auto make = [&](int stage, std::size_t place) {
+const StateTerms& PricedBranch::state_terms_at(std::size_t place, Stages& stages, const StateChoice& choice) const {
+  const int stage = stage_of(place);
+  const std::vector<ChunkPlan>& own = (*stages.chunks)[static_cast<std::size_t>(stage)];
+  std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
+  key.push_back(layout_->kind_of[place]);
+  return states_.get(key, [&] {
     if (stages.jobs.empty()) stages.jobs = shaped() ? jobs_ : std::vector<Job>{job_};
     Job& job = stages.jobs[shape_of(stage)];
     choice.apply_to(job.strategy);
-    const std::vector<ChunkPlan>& own = (*stages.chunks)[static_cast<std::size_t>(stage)];
     return mirfak::state_terms(job, blocks(stage).blocks, stage, own, layout_->costs[place]);
-  };
+  });
+}
+
+std::vector<StateTerms> PricedBranch::state_terms(Stages& stages, const StateChoice& choice) const {
+  std::vector<StateTerms> out;
   for (std::size_t place = 0; place < stages.like.size(); ++place) {
-    if (stages.like[place] != place) {
-      out.push_back(out[stages.like[place]]);
-      continue;
-    }
-    const int stage = stage_of(place);
-    const std::vector<ChunkPlan>& own = (*stages.chunks)[static_cast<std::size_t>(stage)];
-    std::vector<int> key = state_key(blocks(stage).blocks, kept_of_, own, choice);
-    key.push_back(layout_->kind_of[place]);
-    out.push_back(states_.get(key, [&] { return make(stage, place); }));
+    const std::size_t like = stages.like[place];
+    out.push_back(like == place ? state_terms_at(place, stages, choice) : out[like]);
   }
   return out;
 }

@@ -49,6 +49,8 @@ class PricedBranch : public ListedBranch {
   };
   // `chunks` must outlive the result.
   Stages stages_of(const std::vector<std::vector<ChunkPlan>>& chunks) const;
+  // Returns the state terms of a place that is the first of its like.
+  const StateTerms& state_terms_at(std::size_t place, Stages& stages, const StateChoice& choice) const;
   // Returns the state terms of every place.
   std::vector<StateTerms> state_terms(Stages& stages, const StateChoice& choice) const;
   std::vector<StateTerms> state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,

@@ -5,21 +5,35 @@
 #include "strategy/state_rules.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string_view>
 
 namespace mirfak {
 
 namespace {
 
+RuleFieldSet set_of(std::initializer_list<RuleField> fields) {
+  RuleFieldSet out;
+  for (const RuleField field : fields) out.set(static_cast<std::size_t>(field));
+  return out;
+}
+
+// Returns the fields that a pipeline of the tree leaves open.
+RuleFieldSet state_fields() {
+  return set_of({rule_field("zero"), rule_field("overlap_grad_reduce"), rule_field("overlap_param_gather"),
+                 rule_field("offload_optimizer")});
+}
+
 // Returns the fields that a branch of the tree leaves open.
 RuleFieldSet open_fields() {
-  RuleFieldSet out;
-  for (const RuleField field : {rule_field("virtual_pipeline"), rule_field("schedule"), rule_field("recompute_layers"),
-                                rule_field("recompute_method"), rule_field("zero"), rule_field("overlap_grad_reduce"),
-                                rule_field("overlap_param_gather"), rule_field("offload_optimizer")}) {
-    out.set(static_cast<std::size_t>(field));
-  }
-  return out;
+  return state_fields() | set_of({rule_field("virtual_pipeline"), rule_field("schedule"),
+                                  rule_field("recompute_layers"), rule_field("recompute_method")});
+}
+
+bool names_one_of(const RuleFieldSet& fields, std::string_view key) {
+  const std::span<const formula::Name> names = rule_fields();
+  const auto named = std::find_if(names.begin(), names.end(), [&](const formula::Name& of) { return of.name == key; });
+  return named != names.end() && fields.test(static_cast<std::size_t>(named - names.begin()));
 }
 
 int gpus_per_node(const Cluster& cluster) {
@@ -31,16 +45,20 @@ int gpus_per_node(const Cluster& cluster) {
 }  // namespace
 
 bool open_in_branch(std::string_view key) {
-  if (key == "layer_split" || key == "replica_microbatches") return true;
-  const std::span<const formula::Name> names = rule_fields();
-  const auto named = std::find_if(names.begin(), names.end(), [&](const formula::Name& of) { return of.name == key; });
-  return named != names.end() && open_fields().test(static_cast<std::size_t>(named - names.begin()));
+  return key == "layer_split" || key == "replica_microbatches" || names_one_of(open_fields(), key);
 }
+
+bool open_in_pipeline(std::string_view key) { return names_one_of(state_fields(), key); }
 
 RuleFilter::RuleFilter(const Job& job, const std::vector<formula::Condition>& rules, const Refusals& refusals)
     : job_(job), refusals_(refusals) {
-  const RuleFieldSet open = open_fields();
-  for (const formula::Condition& rule : rules) ((sources_of(rule) & open).none() ? early_ : late_).push_back(&rule);
+  for (const formula::Condition& rule : rules) {
+    const RuleFieldSet read = sources_of(rule);
+    auto& level = (read & open_fields()).none()    ? of_branch_
+                  : (read & state_fields()).none() ? of_pipeline_
+                                                   : of_state_;
+    level.push_back(&rule);
+  }
 }
 
 bool RuleFilter::hold(const std::vector<const formula::Condition*>& rules, const Strategy& strategy,
@@ -72,18 +90,20 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
     plain.replica_microbatches.front() += static_cast<int>(count) - plain.data;
   }
   return !first_violation({job_.model, job_.training, job_.framework, plain, cluster.gpus()}) &&
-         hold(early_, plain, cluster) && !(refusals_.of_branch && refusals_.of_branch(plain));
+         hold(of_branch_, plain, cluster) && !(refusals_.of_branch && refusals_.of_branch(plain));
 }
 
 bool RuleFilter::allows_pipeline(const Strategy& strategy, const Cluster& cluster) const {
-  if (!strategy.stages.empty()) return true;  // allows() checks them stage by stage
-  return keeps_rules({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, false);
+  // allows() checks stages that differ stage by stage.
+  const bool valid = !strategy.stages.empty() ||
+                     keeps_rules({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, false);
+  return valid && hold(of_pipeline_, strategy, cluster) && !(refusals_.of_pipeline && refusals_.of_pipeline(strategy));
 }
 
 bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
   const RuleInput input{job_.model, job_.training, job_.framework, strategy, cluster.gpus()};
   const bool valid = strategy.stages.empty() ? keeps_rules(input, true) : !first_violation(input);
-  return valid && hold(late_, strategy, cluster) && !(refusals_.of_strategy && refusals_.of_strategy(strategy));
+  return valid && hold(of_state_, strategy, cluster) && !(refusals_.of_strategy && refusals_.of_strategy(strategy));
 }
 
 }  // namespace mirfak

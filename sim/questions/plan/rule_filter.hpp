@@ -15,7 +15,7 @@ class RuleFilter {
 
   // Returns false if layout and blocks break a rule, whatever the split of layers and the state.
   bool allows_branch(const Strategy& strategy, const Cluster& cluster) const;
-  // Returns false if a strategy of an allowed branch breaks a rule, whatever its state.
+  // Returns false if a strategy of an allowed branch breaks a rule, whatever its state. Asks far less than allows().
   bool allows_pipeline(const Strategy& strategy, const Cluster& cluster) const;
   // Returns true if a strategy of an allowed pipeline keeps all rules.
   bool allows(const Strategy& strategy, const Cluster& cluster) const;
@@ -26,8 +26,9 @@ class RuleFilter {
 
   const Job& job_;
   const Refusals& refusals_;
-  std::vector<const formula::Condition*> early_;
-  std::vector<const formula::Condition*> late_;
+  std::vector<const formula::Condition*> of_branch_;
+  std::vector<const formula::Condition*> of_pipeline_;
+  std::vector<const formula::Condition*> of_state_;
 };
 
 }  // namespace mirfak

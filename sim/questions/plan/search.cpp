@@ -48,7 +48,7 @@ class Search {
         progress_(progress),
         stop_(stop),
         standing_(spec),
-        tree_(job, spec, standing_, threads) {}
+        tree_(job, spec, standing_, counts_, threads) {}
 
   SearchResult run();
 
@@ -79,13 +79,13 @@ class Search {
   std::atomic<bool> stopped_ = false;
 
   Standing standing_;
+  FunnelCounts counts_;
   SearchTree tree_;
   NodeQueue<decltype(kLater)> queue_;
   NodeQueue<decltype(kShallower)> dive_;  // nodes found during a dive; they go before the queue
   std::vector<SearchNode> set_aside_;
   bool planted_ = false;    // something runs on some choice of nodes
   bool desperate_ = false;  // no strategy was found: nodes that cannot fit are looked at too
-  FunnelCounts counts_;
 };
 
 // Adds the choices of nodes of one type, or of several types, with their bounds.
@@ -215,7 +215,7 @@ bool Search::stops() {
 // Finds the bytes that the best strategy lacks among branches of which nothing fits, after a search without results.
 void Search::look_for_least_shortage() {
   desperate_ = true;
-  tree_.look_for_shortage(counts_);
+  tree_.look_for_shortage();
   for (SearchNode& node : set_aside_) {
     counts_.too_large -= node.strategies;
     tree_.bound_lack(node);

@@ -26,6 +26,8 @@ const std::vector<std::string>& search_objective_names();  // in the order of th
 struct Refusals {
   // Asked for the sizes and blocks of a branch: of the strategy, only fields that are not open_in_branch() count.
   std::function<bool(const Strategy&)> of_branch;
+  // Asked for a pipeline of a branch: only fields that are not open_in_pipeline() count.
+  std::function<bool(const Strategy&)> of_pipeline;
   std::function<bool(const Strategy&)> of_strategy;
   // Asked once for each strategy whose turn comes: it may take as long as a simulation.
   std::function<bool(const Job&)> of_job;
@@ -33,6 +35,8 @@ struct Refusals {
 
 // Returns true for fields of strategies (keys of `strategy`) that a branch of the search leaves open.
 bool open_in_branch(std::string_view key);
+// Returns true for those of these fields that a pipeline of a branch leaves open too: its state (StateChoice).
+bool open_in_pipeline(std::string_view key);
 
 // Goal of a search and the space that it looks through.
 struct SearchSpec {

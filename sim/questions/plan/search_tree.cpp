@@ -64,10 +64,12 @@ SearchTree::Work SearchTree::work_of(const SearchNode& node) {
   return levels[static_cast<std::size_t>(node.level)][static_cast<std::size_t>(node.raised)];
 }
 
-SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads)
+SearchTree::SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, const FunnelCounts& so_far,
+                       int threads)
     : job_(job),
       spec_(spec),
       standing_(standing),
+      so_far_(so_far),
       threads_(threads),
       shared_(spec.space.demanding_schedule()),
       rules_(job, spec.rules, spec.refusals),
@@ -127,7 +129,7 @@ SearchNode SearchTree::with_bound(SearchNode node, const Merit& bound) const {
 }
 
 void SearchTree::add(SearchNode node, NodeOutcome& out) const {
-  if (known_ != nullptr) node.key = node.lack.shortage;
+  if (seeks_lack_) node.key = node.lack.shortage;
   if (lacks_more(node)) {
     out.counts.too_large += node.strategies;
   } else if (node.excluded_by(standing_)) {
@@ -231,7 +233,7 @@ void SearchTree::add_blocks(const SearchNode& node, NodeOutcome& out) {
     SearchNode child = with_bound(node, merit(node, least));
     child.level = Level::blocks;
     child.choice = choice;
-    if (known_ == nullptr && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
+    if (!seeks_lack_ && !child.excluded_by(standing_) && !bound.may_fit(nodes.counts, layout, choice)) {
       set_aside(std::move(child), out);
     } else {
       add(std::move(child), out);
@@ -300,7 +302,7 @@ ListedBranch::May SearchTree::may_be_below(const SearchNode& node, double workin
 // Adds a branch with its pipelines. A branch of which nothing can fit is not listed unless everything is.
 void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   if (lazy() && node.excluded_by(standing_)) return;
-  if (lazy() && known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) {
+  if (lazy() && !seeks_lack_ && !branch.may_fit(states_of(branch), shared_)) {
     node.holds = std::make_shared<const Branch>(std::move(branch));
     return set_aside(std::move(node), out);
   }
@@ -312,7 +314,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
   node.raised = 1;
   node.strategies = listed->rows() * static_cast<std::int64_t>(states_of(*listed).size());
   node.holds = listed;
-  if (known_ != nullptr) bound_lack(node);
+  if (seeks_lack_) bound_lack(node);
   out.counts.enumerated += node.strategies;
   if (node.strategies > 0) add(std::move(node), out);
 }
@@ -320,7 +322,7 @@ void SearchTree::list(SearchNode node, Branch branch, NodeOutcome& out) {
 void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_bounds);
   const ListedBranch& branch = node.listed();
-  if (known_ == nullptr && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
+  if (!seeks_lack_ && !branch.may_fit(states_of(branch), shared_)) return set_aside(node, out);
   const auto priced = std::make_shared<const PricedBranch>(branch, shared_);
   const auto states = static_cast<std::int64_t>(states_of(branch).size());
   const ListedBranch::May may = may_be_below(node, branch.min_energy_j());
@@ -332,7 +334,7 @@ void SearchTree::add_pipelines(const SearchNode& node, NodeOutcome& out) {
   std::int64_t strategies = 0;
   const auto visit = [&](std::size_t number, Picoseconds bound) {
     const std::int64_t more = strategies_of(*priced, number);
-    if (known_ != nullptr) return add_lacking(like, number, more, out);
+    if (seeks_lack_) return add_lacking(like, number, more, out);
     const Merit least = merit(like, bound, branch.min_energy_j());
     PipelinesToCome::Pipeline pipeline{least, standing_.value(least), static_cast<std::uint32_t>(number)};
     if (spec_.objective == SearchObjective::pareto) raise(like, pipeline);  // most have their turn
@@ -425,31 +427,41 @@ Merit SearchTree::bound_of_passes(const SearchNode& node, const PipelineChoice& 
 }
 
 // Adds the strategies of a pipeline, and the pipeline with the next choice of the row, which recomputes more. If
-// nothing fits, the next choice, which needs less memory, is tried at once, a few times.
+// nothing fits, the next choice, which needs less memory, is tried at once, a few times. Choices against the rules are
+// passed over unbounded: many programs recompute parts of a layer in all layers only.
 void SearchTree::add_row(const SearchNode& node, NodeOutcome& out) {
   const TimeSpent time(out.counts, after_memory);
   constexpr std::uint32_t tries = 8;
+  const auto states = static_cast<std::int64_t>(states_of(node.priced()).size());
   SearchNode next = node;
-  do {
-    add_strategies(next, out);
+  Strategy strategy = node.strategy();
+  const auto is_allowed = [&] { return rules_.allows_pipeline(strategy, node.priced().job().cluster); };
+  bool allowed = is_allowed();
+  while (true) {
+    if (allowed) {
+      add_strategies(next, strategy, out);
+    } else {
+      out.counts.against_rules += states;
+    }
     if (++next.place.row == next.pipeline.row->size()) return;
+    next.strategies -= states;
     next.pipeline.recompute_layers = (*next.pipeline.row)[next.place.row];
-    next.strategies -= static_cast<std::int64_t>(states_of(next.priced()).size());
+    strategy.recompute_layers = next.pipeline.recompute_layers.layers;
+    strategy.recompute_method = next.pipeline.recompute_layers.method;
+    const bool last = next.place.row == node.place.row + tries || !out.children.empty();
+    allowed = last || is_allowed();
+    if (!allowed) continue;
     const Merit bound = bound_of_passes(next, next.pipeline);
     next = with_bound(std::move(next), bound);
-  } while (next.place.row < node.place.row + tries && out.children.empty() && !next.excluded_by(standing_));
-  add(std::move(next), out);
+    if (last || next.excluded_by(standing_)) return add(std::move(next), out);
+  }
 }
 
-// Adds the strategies of a pipeline that keep the rules, fit and may be among the results.
-void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
+// Adds the strategies of a pipeline that keep the rules, fit and may be among the results. `strategy`: of the pipeline,
+// in some state.
+void SearchTree::add_strategies(const SearchNode& node, Strategy strategy, NodeOutcome& out) {
   const PricedBranch& branch = node.priced();
   const std::vector<StateChoice>& choices = states_of(branch);
-  Strategy strategy = node.strategy();
-  if (!rules_.allows_pipeline(strategy, branch.job().cluster)) {
-    out.counts.against_rules += static_cast<std::int64_t>(choices.size());
-    return;
-  }
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   PricedBranch::Stages stages = branch.stages_of(chunks);
   MemoryOfChunks memory(branch, node.pipeline, chunks);
@@ -462,6 +474,12 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
     std::vector<StateTerms> terms;
     MemoryRoom room;
   };
+  // Returns true for a strategy that does not fit and is no nearer to it than others.
+  const auto is_farther = [&](const MemoryRoom& room) {
+    const Lack lack{room.shortage, room.free};
+    return room.shortage > 0 &&
+           (so_far_.least_lack().is_least_beside(lack) || out.counts.least_lack().is_least_beside(lack));
+  };
   std::map<HeldBy, Held> held;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const StateChoice& state = choices[i];
@@ -473,8 +491,8 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
     const auto [known, is_new] = held.try_emplace(held_by(state));
     Held& of_state = known->second;
     if (is_new) {
-      of_state.terms = branch.state_terms(stages, state);
-      of_state.room = memory_room(branch, node.pipeline, memory.under(state), of_state.terms, facts_);
+      of_state.room = memory_room(branch, node.pipeline, memory.under(state), stages, state, facts_, is_farther);
+      if (of_state.room.shortage <= 0) of_state.terms = branch.state_terms(stages, state);
     }
     if (of_state.room.shortage > 0) {
       out.counts.add_too_large(of_state.room);
@@ -484,7 +502,7 @@ void SearchTree::add_strategies(const SearchNode& node, NodeOutcome& out) {
       const PipelineBound& at = passes_at(clock);
       return TimeAndWork{iteration_bound(branch, at, of_state.terms, state), at.energy_j};
     });
-    if (known_ == nullptr && standing_.excludes(bound, node.place)) {
+    if (!seeks_lack_ && standing_.excludes(bound, node.place)) {
       ++out.counts.bounded;
       continue;
     }

@@ -18,8 +18,9 @@ namespace mirfak {
 // by several threads at once.
 class SearchTree {
  public:
-  // `standing` decides which nodes cannot matter; it must not change during work. All arguments must outlive this.
-  SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, int threads);
+  // `standing` decides which nodes cannot matter, and `so_far` has the counts of what was dropped; neither may change
+  // during work. All arguments must outlive this.
+  SearchTree(const Job& job, const SearchSpec& spec, const Standing& standing, const FunnelCounts& so_far, int threads);
 
   // Returns the choices of nodes of one type, or of several types, at the highest clocks.
   std::vector<SearchNode> roots(bool mixes) const;
@@ -32,13 +33,13 @@ class SearchTree {
   // Keeps what was found on a strategy at the clocks of one span, for those of other spans. Not during work on nodes.
   void learn(const ScoredAtClocks& found) { scored_.add(found.place, found.strategy, found.scores); }
   // From now on, nodes below which nothing fits are not set aside any more, but looked at for what their strategies
-  // lack; those of least shortage come first. `known`: the counts so far, which must outlive this object.
-  void look_for_shortage(const FunnelCounts& known) { known_ = &known; }
+  // lack; those of least shortage come first.
+  void look_for_shortage() { seeks_lack_ = true; }
   // Sets the bound of a node's lack, and its key, in such a search.
   void bound_lack(SearchNode& node);
   // Returns true if nothing below a node lacks less than what is known.
   bool lacks_more(const SearchNode& node) const {
-    return known_ != nullptr && known_->least_lack().is_least_beside(node.lack);
+    return seeks_lack_ && so_far_.least_lack().is_least_beside(node.lack);
   }
   // Types of nodes on which nothing of the space runs, among those asked for so far.
   std::vector<LeftOut> left_out() { return bounds_.front().left_out(); }
@@ -67,7 +68,7 @@ class SearchTree {
   void raise(const SearchNode& node, PipelinesToCome::Pipeline& pipeline) const;
   std::int64_t strategies_of(const PricedBranch& branch, std::size_t pipeline) const;
   void add_lacking(const SearchNode& like, std::size_t number, std::int64_t strategies, NodeOutcome& out) const;
-  void add_strategies(const SearchNode& node, NodeOutcome& out);
+  void add_strategies(const SearchNode& node, Strategy strategy, NodeOutcome& out);
   using BoundAt = std::function<TimeAndWork(std::size_t clock)>;  // by the clock of a branch (PricedBranch::clocks)
   struct ClockBounds {
     BoundAt of_passes;
@@ -102,8 +103,9 @@ class SearchTree {
   const Job& job_;
   const SearchSpec& spec_;
   const Standing& standing_;
+  const FunnelCounts& so_far_;
   int threads_;
-  const FunnelCounts* known_ = nullptr;  // null: not yet in search of the least shortage
+  bool seeks_lack_ = false;  // in search of the least shortage
   SharedBlocks shared_;
   RuleFilter rules_;
   MemoryLimit limit_;
