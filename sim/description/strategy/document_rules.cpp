@@ -9,14 +9,12 @@ namespace mirfak {
 
 namespace {
 
-using Broken = std::optional<Violation>;
-
 constexpr const char* kKey = "strategy.context_tokens";
 
-// What does not go together with documents on ranks of their own: megatron/training/arguments.py (no stages, no CUDA
-// graphs), megatron/core/transformer/multi_latent_attention.py, and what would make ranks meet that run unlike numbers
-// of documents.
-Broken goes_together(const RuleInput& in) {
+// Finds what does not go together with documents on ranks of their own: megatron/training/arguments.py (no stages, no
+// CUDA graphs), megatron/core/transformer/multi_latent_attention.py, and what would make ranks meet that run unlike
+// numbers of documents.
+std::optional<Violation> goes_together(const RuleInput& in) {
   const Strategy& s = in.strategy;
   struct Other {
     bool given;
@@ -51,14 +49,14 @@ std::int64_t longest_document(const TrainingSpec& training) {
 
 }  // namespace
 
-Broken documents_are_spread(const RuleInput& in) {
+std::optional<Violation> documents_are_spread(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (s.context_tokens == 0) return std::nullopt;
   if (!in.framework.parallelism.context_by_document) {
     return Violation{kKey, fmt::format("{} does not have it", in.framework.name),
                      "leave it out, or choose another training.framework"};
   }
-  if (Broken broken = goes_together(in)) return broken;
+  if (std::optional<Violation> broken = goes_together(in)) return broken;
   const int ranks = s.replicas();
   if (ranks < 2 || !std::has_single_bit(static_cast<unsigned>(ranks))) {
     return Violation{kKey,

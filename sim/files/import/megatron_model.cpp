@@ -239,6 +239,13 @@ std::pair<std::int64_t, std::string> tokens_of(MegatronReading& reading) {
   auto out = known("models", [&](const std::string& name) { return model.find(name) != std::string::npos; });
   if (out.first == 0) out = known("types", is(type));
   if (out.first == 0 && word_pieces) out = known("types", is("BertWordPieceCase"));
+  const Setting* named = options.said({"tokenizer-type"});
+  if (out.first == 0 && named != nullptr) {
+    reading.draft.notes.push_back(
+        {named->where, fmt::format("nothing says how many tokens {} has: GPT-2's vocabulary stands in for it, if "
+                                   "--vocab-size or --set model.vocab=NUMBER does not say another",
+                                   excerpt(type))});
+  }
   if (out.first == 0) out = known("types", is("GPT2BPETokenizer"));
   options.use_each({"tokenizer-type", "tokenizer-model", "tokenizer-name-or-path", "vocab-file"},
                    "the size of the vocabulary");
