@@ -94,7 +94,7 @@ void price(const Job& job, int microbatches, Shapes& shapes) {
     check_cancelled();
     check_rules(job_of_documents(job, shape, 1), shape);
     Evaluator evaluator(1);
-    const auto run = [&](int count) { return evaluator.evaluate(job_of_documents(job, shape, count)); };
+    const auto run = [&, &shape = shape](int count) { return evaluator.evaluate(job_of_documents(job, shape, count)); };
     sums.once = sums_of(run(1));
     sums.row = sums_of(run(kSettled));
     sums.row.add(sums_of(run(kSettled - 1)), -1);
