@@ -63,7 +63,16 @@ class ReadFiles::List {
   }
 
   void add(const std::string& path, const NotedFile& file) { files_.insert_or_assign(path, file); }
-  void add(const ListPointer& others) { others_.insert(others); }
+  // Lists that threads make at the same time may note each other: what would lead back to this one is copied.
+  void add(const ListPointer& others) {
+    if (others.get() == this) return;
+    if (!others->leads_to(this)) {
+      others_.insert(others);
+      return;
+    }
+    files_.insert(others->files_.begin(), others->files_.end());
+    for (const ListPointer& list : others->others_) add(list);
+  }
 
   // True if the list has this file, unchanged under any path, or if the file now lies at a noted path.
   bool holds(const NotedFile& file) const {
@@ -77,6 +86,11 @@ class ReadFiles::List {
   }
 
  private:
+  bool leads_to(const List* list) const {
+    return std::any_of(others_.begin(), others_.end(),
+                       [&](const ListPointer& one) { return one.get() == list || one->leads_to(list); });
+  }
+
   std::map<std::string, NotedFile> files_;  // by absolute path
   std::set<ListPointer> others_;
 };

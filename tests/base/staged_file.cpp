@@ -178,3 +178,21 @@ TEST_CASE("what cannot be written is a fault of the machine where it is full, el
   CHECK(failure(EACCES).message() == "cannot be written: no permission to write in the folder 'sub'");
   CHECK(failure(EROFS).message() == "cannot be written: the folder 'sub' is on a read-only file system");
 }
+
+TEST_CASE("lists of read files that note each other are given back") {
+  const ScratchFolder folder;
+  write_text_file(folder / "model", "text");
+  std::weak_ptr<const ReadFiles::List> first;
+  std::weak_ptr<const ReadFiles::List> second;
+  {
+    const ReadFiles one;
+    const ReadFiles other;
+    CHECK(read_text_file(folder / "model") == "text");
+    note_read_files(one.list());
+    note_read_files(other.list());
+    first = one.list();
+    second = other.list();
+  }
+  CHECK(first.expired());
+  CHECK(second.expired());
+}

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "import/layer_pattern.hpp"
 #include "import/megatron_reading.hpp"
 #include "import/number_words.hpp"

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -18,10 +19,10 @@ namespace {
 constexpr double kSlack = 0.05;        // of the busiest team, that a balanced round may have
 constexpr double kBucketExcess = 1.1;  // work of a bucket over an equal share, at most
 
-// Tokens of documents by the length that is left of them, cut at the ends of sequences.
-std::map<std::int64_t, double> tokens_by_length(const TrainingSpec& training) {
+// Tokens of documents, longest first, by the length that is left of them, cut at the ends of sequences.
+std::map<std::int64_t, double, std::greater<>> tokens_by_length(const TrainingSpec& training) {
   if (training.documents.empty()) return {{training.sequence_length, 1.0}};
-  std::map<std::int64_t, double> out;
+  std::map<std::int64_t, double, std::greater<>> out;
   for (const DocumentCount& of : training.documents) {
     const std::int64_t rest = of.tokens % training.sequence_length;
     out[training.sequence_length] += of.count * static_cast<double>(of.tokens - rest);
@@ -166,19 +167,19 @@ class Scheduler {
 }  // namespace
 
 std::vector<BatchDocuments> documents_of_batch(const TrainingSpec& training) {
-  const std::map<std::int64_t, double> by_length = tokens_by_length(training);
+  const auto by_length = tokens_by_length(training);
   double all = 0;
   for (const auto& [length, tokens] : by_length) all += tokens;
   const double batch = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
   std::vector<BatchDocuments> out;
   double left = 0;  // tokens that rounding has left
-  for (auto of = by_length.rbegin(); of != by_length.rend(); ++of) {
-    if (of->second <= 0) continue;
-    const auto length = static_cast<double>(of->first);
-    const double tokens = of->second / all * batch;
+  for (const auto& [of_length, of_tokens] : by_length) {
+    if (of_tokens <= 0) continue;
+    const auto length = static_cast<double>(of_length);
+    const double tokens = of_tokens / all * batch;
     const std::int64_t count = std::max<std::int64_t>(0, std::llround((tokens + left) / length));
     left += tokens - static_cast<double>(count) * length;
-    out.push_back({of->first, count, tokens / length});
+    out.push_back({of_length, count, tokens / length});
   }
   return out;
 }
