@@ -16,7 +16,7 @@ namespace mirfak {
 namespace {
 
 constexpr int kSettled = 4;              // microbatches after which passes repeat themselves
-constexpr double kMostPlacements = 1e9;  // documents times ranks: seconds of scheduling
+constexpr double kMostToSchedule = 1e9;  // documents times ranks, which take some seconds
 
 // Sums of one iteration of documents of one length, as far as they grow with their number.
 struct Sums {
@@ -96,10 +96,12 @@ void price(const Job& job, int microbatches, Shapes& shapes) {
     Evaluator evaluator(1);
     const auto run = [&, &shape = shape](int count) { return evaluator.evaluate(job_of_documents(job, shape, count)); };
     sums.once = sums_of(run(1));
-    sums.row = sums_of(run(kSettled));
+    const IterationResult& settled = run(kSettled);
+    const double settled_bytes = settled.memory_peak_bytes;
+    sums.row = sums_of(settled);
     sums.row.add(sums_of(run(kSettled - 1)), -1);
     sums.once.add(sums.row, -1);
-    sums.memory_peak_bytes = run(std::min(kSettled, microbatches)).memory_peak_bytes;
+    sums.memory_peak_bytes = microbatches < kSettled ? run(microbatches).memory_peak_bytes : settled_bytes;
   }
 }
 
@@ -115,6 +117,12 @@ const DocumentTeam& busiest(const DocumentRound& round, const Shapes& shapes) {
   });
 }
 
+// Returns the documents with which the last round ends: what comes once follows them.
+const ShapeSums& last_documents(const std::vector<DocumentRound>& rounds, const Shapes& shapes) {
+  const DocumentTeam& last = busiest(rounds.back(), shapes);
+  return shapes.at({last.tokens.back(), last.ranks});
+}
+
 DocumentContexts contexts_of(const Job& job, const std::vector<DocumentRound>& rounds, const Shapes& shapes) {
   DocumentContexts out{job, documents_of_batch(job.training), {}, rounds.size()};
   const double ranks = job.strategy.replicas();
@@ -124,8 +132,7 @@ DocumentContexts contexts_of(const Job& job, const std::vector<DocumentRound>& r
     out.tokens += of.documents * shape.tokens;
   }
   for (const DocumentRound& round : rounds) out.busiest_s += seconds_of(busiest(round, shapes), shapes);
-  const DocumentTeam& last = busiest(rounds.back(), shapes);
-  out.fixed_s = shapes.at({last.tokens.back(), last.ranks}).once.seconds;
+  out.fixed_s = last_documents(rounds, shapes).once.seconds;
   return out;
 }
 
@@ -133,8 +140,7 @@ DocumentContexts contexts_of(const Job& job, const std::vector<DocumentRound>& r
 void join(const std::vector<DocumentRound>& rounds, const Shapes& shapes, const DocumentContexts& contexts,
           Simulation& simulation) {
   const double ranks = contexts.job.strategy.replicas();
-  const DocumentTeam& last = busiest(rounds.back(), shapes);
-  Sums all = shapes.at({last.tokens.back(), last.ranks}).once;
+  Sums all = last_documents(rounds, shapes).once;
   all.work = {};
   for (const auto& [shape, of] : shapes) all.add(of.row, static_cast<double>(of.documents) * shape.ranks / ranks);
   all.work.tokens = static_cast<double>(contexts.tokens);
@@ -152,13 +158,13 @@ void join(const std::vector<DocumentRound>& rounds, const Shapes& shapes, const 
 Simulation simulate_documents(const Job& job, const LoweringOptions& options, Executor executor) {
   const int ranks = job.strategy.replicas();
   const std::vector<BatchDocuments> batch = documents_of_batch(job.training);
-  double placements = 0;
-  for (const BatchDocuments& of : batch) placements += static_cast<double>(of.count) * ranks;
-  if (placements > kMostPlacements) {
-    fail_infeasible({},
-                    fmt::format("strategy.context_tokens: {:.2g} documents on {} ranks are too many to schedule",
-                                placements / ranks, ranks),
-                    "lower training.global_batch");
+  double documents = 0;
+  for (const BatchDocuments& of : batch) documents += static_cast<double>(of.count);
+  if (documents * ranks > kMostToSchedule) {
+    fail_infeasible(
+        {},
+        fmt::format("strategy.context_tokens: {:.2g} documents on {} ranks are too many to schedule", documents, ranks),
+        "lower training.global_batch");
   }
   const std::vector<DocumentRound> rounds = schedule_documents(batch, job.strategy.context_tokens, ranks);
   Shapes shapes = shapes_of(rounds);

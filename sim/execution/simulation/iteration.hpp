@@ -97,8 +97,8 @@ struct Simulation {
   Program program;
   Timeline timeline;
   IterationResult result;
-  // Where documents take context ranks of their own (strategy.context_tokens): the iteration of all documents, of which
-  // the members above describe those that need most memory, and `result` all. Null: the members describe the whole.
+  // The iteration of all documents, if they take context ranks of their own (strategy.context_tokens): the members
+  // above describe those that need most memory, and `result` all. Null: the members describe the whole.
   std::shared_ptr<const DocumentContexts> contexts = nullptr;
 
   // The job that was asked for.

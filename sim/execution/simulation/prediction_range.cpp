@@ -111,6 +111,21 @@ double share_of_layers_with_experts(const ModelSpec& model) {
   return static_cast<double>(layers) / static_cast<double>(model.layers);
 }
 
+// Visits the nodes that the ranks of an iteration are on: a stage of a class of replicas, its number of ranks, and the
+// time of one of them by activity. Returns the number of all ranks.
+template <typename Visit>
+double visit_ranks(const Job& job, const IterationResult& result, const Visit& visit) {
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  double ranks = 0;
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const ReplicaClass& alike = classes[i % classes.size()];
+    const auto stage = static_cast<int>(i / classes.size());
+    visit(job.hardware_of(stage, alike.first()).hardware, stage, alike.count(), result.stages[i].activity_s);
+    ranks += alike.count();
+  }
+  return ranks;
+}
+
 }  // namespace
 
 UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& result) {
@@ -119,18 +134,13 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
   at(shares, Uncertainty::tensor_communication) =
       seconds_of(result.activity_s, Activity::tensor_communication) / result.iteration_time_s;
   at(shares, Uncertainty::experts) = share_of_layers_with_experts(job.model);
-  const std::vector<ReplicaClass> classes = replica_classes(job);
-  double ranks = 0;
   double borrowed = 0;
   double unmeasured = 0;
-  for (std::size_t i = 0; i < result.stages.size(); ++i) {
-    const ReplicaClass& alike = classes[i % classes.size()];
-    const auto stage = static_cast<int>(i / classes.size());
-    const NodeHardware& node = job.hardware_of(stage, alike.first()).hardware;
-    borrowed += alike.count() * borrowed_seconds(node, job.product_precision(), result.stages[i].activity_s);
-    unmeasured += alike.count() * unmeasured_share_of(job, node.gpu);
-    ranks += alike.count();
-  }
+  const double ranks = visit_ranks(
+      job, result, [&](const NodeHardware& node, int /*stage*/, double count, const ActivitySeconds& seconds) {
+        borrowed += count * borrowed_seconds(node, job.product_precision(), seconds);
+        unmeasured += count * unmeasured_share_of(job, node.gpu);
+      });
   at(shares, Uncertainty::unmeasured) = unmeasured / ranks;
   at(shares, Uncertainty::borrowed) = borrowed / (ranks * result.iteration_time_s);
   return shares;
@@ -138,19 +148,18 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
 
 HostMargins host_margins(const Job& job, const IterationResult& result) {
   HostMargins out;
-  const std::vector<ReplicaClass> classes = replica_classes(job);
-  double ranks = 0;
-  for (std::size_t i = 0; i < result.stages.size(); ++i) {
-    const ReplicaClass& alike = classes[i % classes.size()];
-    ranks += alike.count();
-    const auto stage = static_cast<int>(i / classes.size());
-    const NodeHardware& node = job.hardware_of(stage, alike.first()).hardware;
-    const std::optional<HostSpread>& spread = node.scale_up.spread;
-    if (!spread) continue;
-    const double s = alike.count() * paced_inside_s(job, node, stage, result.stages[i].activity_s);
-    out.shorter -= s * std::expm1(-spread->below.value);
-    out.longer += s * std::expm1(spread->above.value);
-  }
+  const auto groups = job.cluster.groups();
+  const bool alike = std::none_of(groups.begin(), groups.end(),
+                                  [](const NodeGroup& group) { return group.hardware.scale_up.spread.has_value(); });
+  if (alike) return out;
+  const double ranks =
+      visit_ranks(job, result, [&](const NodeHardware& node, int stage, double count, const ActivitySeconds& seconds) {
+        const std::optional<HostSpread>& spread = node.scale_up.spread;
+        if (!spread) return;
+        const double s = count * paced_inside_s(job, node, stage, seconds);
+        out.shorter -= s * std::expm1(-spread->below.value);
+        out.longer += s * std::expm1(spread->above.value);
+      });
   out.shorter /= ranks * result.iteration_time_s;
   out.longer /= ranks * result.iteration_time_s;
   return out;

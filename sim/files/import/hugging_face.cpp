@@ -12,13 +12,13 @@
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
+#include "import/program_identity.hpp"
 #include "import/tuning_tools.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -237,14 +237,7 @@ class TrainerReader {
   }
 
   // True if the name of the user's own program has one of these words in it.
-  bool script_has(std::string_view words) const {
-    std::string name = script_;
-    for (char& sign : name) sign = std::isalnum(static_cast<unsigned char>(sign)) != 0 ? sign : ' ';
-    const std::vector<Value>& known = facts_.section(words).items;
-    return std::any_of(known.begin(), known.end(), [&](const Value& word) {
-      return (" " + name + " ").find(" " + word.scalar + " ") != std::string::npos;
-    });
-  }
+  bool script_has(std::string_view words) const { return name_has_word(script_, facts_.section(words).items); }
 
   // A user's own program has adapters if it states their rank, or if its name says so. A rank that it does not state is
   // its own, too.

@@ -117,6 +117,10 @@ const Value::Field* telling_key(const Value& root, const Value& keys) {
 
 }  // namespace
 
+bool name_has_word(std::string_view program, const std::vector<Value>& among) {
+  return has_word(words_of_name(program), among);
+}
+
 KnownPrograms::KnownPrograms(const ScenarioSources& sources)
     : document_(launch_facts(sources.folders.hardware, "programs")) {}
 

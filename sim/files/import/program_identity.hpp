@@ -48,6 +48,9 @@ class KnownPrograms {
   const Document& document_;
 };
 
+// Returns true if the name of a program has one of these words: "finetune_lora.py" has finetune and lora.
+bool name_has_word(std::string_view program, const std::vector<Value>& among);
+
 // Returns "it seems to be vLLM: it generates text, and trains nothing".
 std::string identity_text(const ProgramIdentity& identity);
 // Returns a hint for the user about such a program.
