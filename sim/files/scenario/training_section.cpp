@@ -254,9 +254,8 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
           .if_set(),
       F("low_rank_gradients", &T::low_rank_gradients, low_rank_fields(),
         "`{rank, every, quantized_projectors}`: the optimizer keeps its states for projections of the gradients of "
-        "layers' matrices on so "
-        "many dimensions (GaLore); every: steps between two searches for the subspace, default 200; "
-        "quantized_projectors: a byte for each value of a projector (Q-GaLore)")
+        "layers' matrices on so many dimensions (GaLore); every: steps between two searches for the subspace, default "
+        "200; quantized_projectors: a byte for each value of a projector (Q-GaLore)")
           .or_null()
           .if_set(),
       F("expert_capacity_factor", &T::expert_capacity_factor, {0, 1000},
