@@ -9,6 +9,7 @@
 #include "import/json_file.hpp"
 #include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
+#include "launch/option_list.hpp"
 
 #include <fmt/format.h>
 
