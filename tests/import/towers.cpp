@@ -60,6 +60,16 @@ TEST_CASE("a tower for images in front of a language model: as many parameters a
   CHECK(parameters(other) == 7615616512.0 + tower + h * d + d + d * d + d);
 }
 
+TEST_CASE("programs of vision are read where their model has a tower") {
+  const std::string options = kSizes + "--image_folder images --model_name_or_path lmsys/vicuna-7b-v1.5 " + kClip;
+  CHECK(script("torchrun --nproc_per_node 8 -m llava.train.train" + options).complete);
+  CHECK(script("torchrun --nproc_per_node 8 train_my_vlm.py" + options).complete);
+  const std::string trl = kSizes + "--model_name_or_path ";
+  CHECK(script("accelerate launch --num_processes 8 sft_vlm.py" + trl + "Qwen/Qwen3-VL-4B-Instruct").complete);
+  CHECK(has(refusal("accelerate launch --num_processes 8 sft_vlm.py" + trl + "Qwen/Qwen3-8B"), "images or video"));
+  CHECK(has(refusal("accelerate launch --num_processes 8 dpo_vlm.py" + trl + "Qwen/Qwen3-VL-4B-Instruct"), "answers"));
+}
+
 TEST_CASE("parts that a program of LLaVA's kind trains") {
   const auto frozen = [](const std::string& options) {
     return said(script(llava("Qwen/Qwen3-8B", kClip + options)).draft, "training.frozen");

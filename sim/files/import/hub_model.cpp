@@ -153,10 +153,7 @@ class TowerReader {
 class FrozenReader {
  public:
   FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context)
-      : options_(options), rules_(rules) {
-    const std::optional<ModelSpec> model = model_so_far(options.draft(), context.sources);
-    has_tower_ = model && model->image_tokens > 0;
-  }
+      : options_(options), rules_(rules), has_tower_(has_tower(options.draft(), context.sources)) {}
 
   void read() {
     change(rules_, "first", true);
@@ -223,7 +220,7 @@ class FrozenReader {
 
   OptionReader& options_;
   const Value& rules_;
-  bool has_tower_ = false;
+  const bool has_tower_;
   std::set<std::string> frozen_;
   std::optional<Option> by_;  // the last option that decides
 };
@@ -245,6 +242,11 @@ void read_hub_model(OptionReader& options, std::string_view option, const Import
   if (known) return options.put(id, "model", known->model, known->note);
   options.doubt(id, "no shape is known of it");
   lack(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
+}
+
+bool has_tower(const ImportDraft& draft, const ScenarioSources& sources) {
+  const std::optional<ModelSpec> model = model_so_far(draft, sources);
+  return model && model->image_tokens > 0;
 }
 
 bool read_tower(OptionReader& options, const Value& rules, const ImportContext& context) {

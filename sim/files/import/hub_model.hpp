@@ -17,6 +17,9 @@ void read_hub_model(OptionReader& options, std::string_view option, const Import
 // an obstacle.
 bool read_tower(OptionReader& options, const Value& rules, const ImportContext& context);
 
+// True if the model that the draft's scenario has so far has a tower for images.
+bool has_tower(const ImportDraft& draft, const ScenarioSources& sources);
+
 // Sets training.frozen of a model that has a tower for images, by the options that freeze or train its parts: `rules`
 // are the section `frozen` of the program's facts. Options that freeze parts of a model without a tower have no effect.
 void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context);

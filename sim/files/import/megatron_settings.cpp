@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/argument_words.hpp"
 #include "import/megatron_reading.hpp"
 #include "import/number_words.hpp"
 #include "model/model_loader.hpp"
@@ -60,8 +61,7 @@ void require_known(MegatronReading& reading) {
   fail_input(
       where,
       fmt::format("{}: the layout depends on values that are not known: {}", excerpt(option), fmt::join(missing, ", ")),
-      missing.front().starts_with("$(") ? "the output of commands is not known: write the value in place of the command"
-                                        : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
+      way_to_state(missing));
 }
 
 // Reads what a capacity of experts leaves out and pads, which is no size of the model.
