@@ -188,6 +188,32 @@ TEST_CASE("weights in MXFP8 cross in 8 bits, and a rank keeps rows and columns o
   CHECK(made == doctest::Approx(2 * half).epsilon(1e-6));
 }
 
+TEST_CASE("stages of several chunks divide their weights, and sum tied embeddings part by part") {
+  Job job = job_with(4);
+  job.strategy.data = 4;
+  job.strategy.pipeline = 4;
+  job.strategy.virtual_pipeline = 1;
+  job.model.layers = 8;
+  job.model.tied_embeddings = true;
+  job.training.global_batch = 32;
+  Job chunks = job;
+  chunks.strategy.schedule = schedule_named("interleaved-1f1b");
+  chunks.strategy.virtual_pipeline = 2;
+  for (const Job& of : {job, chunks}) {
+    CHECK(simulate(of, all_ranks()).result.iteration_time_s == seconds(of));
+    LoweringOptions steps;
+    steps.operators = true;
+    CHECK(simulate(of, steps).result.iteration_time_s == doctest::Approx(seconds(of)).epsilon(1e-9));
+  }
+  // Both ends all-reduce a quarter of the table: 2 (2 - 1)/2 of its bytes.
+  const Program program = Lowered(job).program();
+  double tied = 0;
+  for (const TaskClass& of : program.classes) {
+    if (of.name == "reduce tied embedding gradients") tied = of.bytes;
+  }
+  CHECK(tied == doctest::Approx(gradient_bytes(job) * Lowered(job).plans.front().parameters.tied_elements / 4));
+}
+
 TEST_CASE("experts are divided over the replicas that hold them, whatever becomes of other weights") {
   const auto of = [](const Job& job) {
     const Lowered lowered(job);

@@ -66,7 +66,7 @@ Broken goes_together(const RuleInput& in, const char* key) {
        "linear layers in 8 or 4 bits, except mxfp8 with training.fp8_parameters: the program keeps parts of weights in "
        "MXFP8, NVFP4 or 16 bits, and no prediction has NVFP4",
        "set training.precision: bf16, or mxfp8 and training.fp8_parameters: true"},
-      {schedule.splits || schedule.in_groups || s.overlap_expert,
+      {schedule.splits || schedule.pairs || s.overlap_expert,
        "schedules that split backward passes or pair passes: no source says when gradients leave",
        "choose 1f1b or interleaved-1f1b"},
       {s.nanobatches > 1, "microbatches in parts", "leave strategy.nanobatches out"},
