@@ -8,6 +8,7 @@
 #include "strategy/sharding_rules.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/state_rules.hpp"
+#include "strategy/weight_rules.hpp"
 #include "strategy/zero_stage.hpp"
 
 #include <algorithm>
@@ -611,6 +612,9 @@ constexpr std::array kStatedRules = {
     of_state("buffers-are-registered",
              "The framework registers the buffers of replicas, which gather and reduce-scatter (ZeRO).",
              buffers_are_registered),
+    of_state("weights-are-divided",
+             "The framework divides weights over replicas, whose groups divide the replicas that hold the same part.",
+             weights_are_divided),
     of_state("gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards),
     of_layout("microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
               microbatches_fit_schedule),
