@@ -14,7 +14,7 @@ namespace {
 using Gather = DataParallelPlan::Gather;
 using Reduce = DataParallelPlan::Reduce;
 
-// What a pass waits for.
+// The arrival of what a pass waits for.
 struct Input {
   Picoseconds arrived = 0;
   bool from_other_stage = false;
@@ -159,7 +159,7 @@ class PipelineInOrder {
     return made_[forward ? 0 : 1][slot];
   }
 
-  // Returns what a pass waits for; nothing if it has not been made yet.
+  // Returns the input of a pass; nothing if it has not been made yet.
   std::optional<Input> input_of(int stage, const Pass& pass) {
     const bool forward = is_forward(pass.kind);
     if (!forward && (!makes_input_gradient(pass.kind) || !sends_gradients_)) return Input{};
