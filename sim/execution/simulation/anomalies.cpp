@@ -31,7 +31,7 @@ ClockRange clocks_of(const Simulation& simulation, const StagePlan& plan) {
   StageCosts full = plan.costs;
   full.kernels.set_clock_share(1);
   const double held =
-      settled_clock(job_at(simulation.job, simulation.blocks, plan.stage), blocks, layer_mix(blocks, plan.chunks), full)
+      clock_bounds(job_at(simulation.job, simulation.blocks, plan.stage), blocks, layer_mix(blocks, plan.chunks), full)
           .without_waiting;
   const double stretch = kernels.gpu().throttle.stretch;
   return {kernels.running_clock(), std::min({limit, held, kernels.clock_share()}) / stretch};

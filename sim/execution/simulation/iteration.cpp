@@ -407,6 +407,29 @@ void set_timeline(Simulation& simulation, Timeline timeline) {
   simulation.add_power_figures();
 }
 
+namespace {
+
+// Returns false if the memory of some stage is not the expected one.
+bool keeps_memory(const Simulation& simulation, std::span<const BlockMemory> of_blocks,
+                  const IterationResult& expected) {
+  std::vector<StageMemory> memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
+  add_reserves(simulation.job, simulation.blocks, simulation.plans, memory);
+  return std::equal(memory.begin(), memory.end(), expected.stages.begin(), expected.stages.end(),
+                    [](const StageMemory& own, const StageResult& stage) { return own == stage.memory; });
+}
+
+// Returns false if the program, which has not been executed, needs another energy than expected even if it takes the
+// expected time.
+bool may_have_energy(const Simulation& simulation, const IterationResult& expected) {
+  const Job& job = simulation.job;
+  const Facility& facility = job.cluster.facility();
+  if (facility.power_floor || job.training.local_steps.any()) return true;  // energy follows from times, too
+  return energy_of_iteration(simulation.plans, simulation.program, expected.iteration_time_s) == expected.energy_j;
+}
+
+}  // namespace
+
+// Most jobs that differ show it before they are executed.
 bool has_result(Job job, const IterationResult& expected) {
   if (job.strategy.context_tokens > 0) {
     IterationResult result = simulate_documents(job, {}, Executor::automatic).result;
@@ -419,11 +442,13 @@ bool has_result(Job job, const IterationResult& expected) {
     simulation.result.events = expected.events;
     return simulation.result == expected;
   };
+  if (!keeps_memory(simulation, memory, expected)) return false;
   if (is_long_iteration(simulation.job)) {
     simulation.run({}, Executor::automatic, memory);
     return is_expected();
   }
   simulation.program = simulation.lowered_as({});
+  if (!may_have_energy(simulation, expected)) return false;
   simulation.timeline = simulation.times_of(simulation.program);
   if (seconds_of(simulation, simulation.timeline.makespan) != expected.iteration_time_s) return false;
   simulation.account(memory);

@@ -41,20 +41,34 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
       heads(costs.heads_group),
       expert(costs.expert_group) {}
 
-SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs) {
+// Returns what `make` finds for some layers, found once.
+template <typename Clock, typename Make>
+Clock BodyCache::known(std::map<ClockKey, Clock>& all, const Job& job, Mix layers, const StageCosts& costs,
+                       const Make& make) {
   const Schedule& schedule = schedule_of(job.strategy.schedule);
   ClockKey key(PricePlace(costs, 1), std::move(layers), schedule.splits, schedule.pairs);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
+    if (const auto found = all.find(key); found != all.end()) return found->second;
   }
-  const SettledClock clock = settled_clock(job, blocks, std::get<Mix>(key), costs);
+  const Clock clock = make(std::get<Mix>(key));
   const std::lock_guard lock(mutex_);
-  return clocks_.emplace(std::move(key), clock).first->second;
+  return all.emplace(std::move(key), clock).first->second;
+}
+
+double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs) {
+  return known(clocks_, job, std::move(layers), costs,
+               [&](const Mix& mix) { return settled_clock(job, blocks, mix, costs); });
+}
+
+ClockBounds BodyCache::clock_bounds_at(const Job& job, const ShardedBlocks& blocks, Mix layers,
+                                       const StageCosts& costs) {
+  return known(clock_bounds_, job, std::move(layers), costs,
+               [&](const Mix& mix) { return clock_bounds(job, blocks, mix, costs); });
 }
 
 PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit) {
-  const double clock = clock_at(job, blocks, layer_mix(blocks, plan.chunks), plan.costs).share;
+  const double clock = clock_at(job, blocks, layer_mix(blocks, plan.chunks), plan.costs);
   return price_at(job, blocks, plan.costs, clock, clock_limit);
 }
 
@@ -71,7 +85,7 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   made->reserve(blocks.all.size());
   for (BlockId id = 0; id <= blocks.head_id(); ++id) {
     const bool end = id == ShardedBlocks::kEmbedding || id == blocks.head_id();
-    const double alone = end ? clock_at(job, blocks, {{id, 1}}, costs).without_waiting : 1;
+    const double alone = end ? clock_bounds_at(job, blocks, {{id, 1}}, costs).without_waiting : 1;
     clocked.kernels.set_clock_share(std::min(settled_clock, alone), clock_limit);
     BlockBodies& bodies = made->emplace_back(price_block(job, blocks.of(id), clocked, blocks.halves));
     if (keep_ == Keep::folds && !blocks.pairs && all_one_task(bodies)) {

@@ -16,11 +16,9 @@ namespace mirfak {
 
 struct StagePlan;
 
-// Shares of the full clock at which devices settle if they run some blocks again and again.
-struct SettledClock {
-  double share = 1;  // with the waiting time between kernels
-  // No mix of blocks settles above the largest `highest` of its parts, or below the least `without_waiting` of its
-  // parts.
+// Bounds of the share of the full clock at which devices settle if they run some blocks again and again. No mix of
+// blocks settles above the largest `highest` of its parts, or below the least `without_waiting` of its parts.
+struct ClockBounds {
   double highest = 1;
   double without_waiting = 1;
 };
@@ -86,10 +84,12 @@ class BodyCache {
   PricedBodies price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs, double settled_clock,
                         double clock_limit);
 
-  // Returns the clock of devices that run these layers (LayerMix in settled_clock.hpp). It is the same under any limit
-  // of the clock.
+  // Returns the share of the full clock at which devices settle that run these layers (LayerMix in settled_clock.hpp).
+  // It is the same under any limit of the clock.
   using Mix = std::vector<std::pair<BlockId, int>>;
-  SettledClock clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs);
+  double clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs);
+  // Returns bounds of this clock, which take one pricing of the layers; the clock itself takes up to three.
+  ClockBounds clock_bounds_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs);
 
  private:
   Keep keep_;
@@ -98,7 +98,10 @@ class BodyCache {
   // A clock also depends on the job's schedule: whether the schedule splits backward passes, and whether it pairs
   // passes.
   using ClockKey = std::tuple<PricePlace, Mix, bool, bool>;
-  std::map<ClockKey, SettledClock> clocks_;
+  std::map<ClockKey, double> clocks_;
+  std::map<ClockKey, ClockBounds> clock_bounds_;
+  template <typename Clock, typename Make>
+  Clock known(std::map<ClockKey, Clock>& all, const Job& job, Mix layers, const StageCosts& costs, const Make& make);
   // Bodies depend on the settled clock, and on whether they leave exchanges of experts to be merged with another pass
   // or hide them.
   using BodiesKey = std::tuple<PricePlace, double, bool>;

@@ -177,32 +177,37 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
   return out;
 }
 
+// The clock at which devices settle that run some kernels and wait for a time beside them.
+double settled_with(PowerMix kernels, double waiting_s, const GpuSpec& gpu) {
+  kernels.add_other(waiting_s, waiting_draw(gpu));
+  return std::min(kernels.clock_share(), gpu.sustained_share.value);
+}
+
 }  // namespace
 
 // The slower the clock, the more communication and host work is hidden by kernels: the waiting time that counts is that
 // at the settled clock. This clock is approached from below, so that no step draws more than the limit.
-SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
-                           const StageCosts& costs) {
+double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
+  PowerMix kernels(gpu);
+  const double max_wait_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
+  double share = settled_with(kernels, 0, gpu);
+  constexpr int kSteps = 2;
+  for (int i = 0; i < kSteps && share < settled_with(kernels, max_wait_s, gpu); ++i) {
+    StageCosts slower = costs;
+    slower.kernels.set_clock_share(share);
+    PowerMix of_slower(gpu);
+    const double waiting_s = stretch_of(job, blocks, layers, slower, of_slower).waiting_s();
+    share = settled_with(kernels, std::min(max_wait_s, waiting_s), gpu);
+  }
+  return share;
+}
+
+ClockBounds clock_bounds(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
   PowerMix kernels(gpu);
   const Stretch fastest = stretch_of(job, blocks, layers, costs, kernels);
-  const double max_wait_s = fastest.waiting_s();
-  const auto settled = [&](double waiting_s) {
-    PowerMix mix = kernels;
-    mix.add_other(waiting_s, waiting_draw(gpu));
-    return std::min(mix.clock_share(), gpu.sustained_share.value);
-  };
-  SettledClock out;
-  out.highest = settled(fastest.most_waiting_s());
-  out.share = out.without_waiting = settled(0);
-  constexpr int kSteps = 2;
-  for (int i = 0; i < kSteps && out.share < settled(max_wait_s); ++i) {
-    StageCosts slower = costs;
-    slower.kernels.set_clock_share(out.share);
-    PowerMix of_slower(gpu);
-    out.share = settled(std::min(max_wait_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
-  }
-  return out;
+  return {settled_with(kernels, fastest.most_waiting_s(), gpu), settled_with(kernels, 0, gpu)};
 }
 
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again) {

@@ -15,8 +15,9 @@ LayerMix layer_mix(const ShardedBlocks& blocks, std::span<const ChunkPlan> chunk
 
 // The share of the full clock at which devices settle under their power limit during forward and backward passes of
 // these layers, if the other work of the stage leaves the devices no time to rest. `costs` are at the full clock.
-SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
-                           const StageCosts& costs);
+double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
+// Bounds of this clock.
+ClockBounds clock_bounds(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
 
 // Forward steps that run again before the backward pass, in a share of the layers between `from` and `to`.
 struct RunAgain {

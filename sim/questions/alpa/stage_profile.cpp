@@ -58,8 +58,8 @@ StageProfile::StageProfile(Job job, ShardedBlocks blocks, const StageClasses& cl
   std::map<BlockId, int> mix;
   for (const LayerBlocks& layer : layers_) ++mix[layer.recomputed];
   BodyCache cache(BodyCache::Keep::folds);
-  const SettledClock clock = cache.clock_at(job_, blocks_, {mix.begin(), mix.end()}, costs_);
-  bodies_ = cache.price_at(job_, blocks_, costs_, clock.share, costs_.hardware->hardware.clock_limit()).bodies;
+  const double clock = cache.clock_at(job_, blocks_, {mix.begin(), mix.end()}, costs_);
+  bodies_ = cache.price_at(job_, blocks_, costs_, clock, costs_.hardware->hardware.clock_limit()).bodies;
 }
 
 // Returns the time of a transfer one way; 0 if the cluster has no room for a second stage of this size.

@@ -126,7 +126,7 @@ PlaceTerms PricedBranch::settled(const PipelineChoice& choice, const std::vector
     BlockSet& set = blocks(stage);
     const Job& own = shaped() ? job_at(stage) : job;
     const LayerMix mix = layer_mix(set.blocks, chunks[static_cast<std::size_t>(stage)]);
-    const double share = set.bodies.clock_at(own, set.blocks, mix, costs).share;
+    const double share = set.bodies.clock_at(own, set.blocks, mix, costs);
     out.push_back(&settled_.get({kind_of(place), share, clock}, [&] {
       const double limit = limit_at(place, clock);
       return kind_terms(place, share, limit, energies_at(place, share, limit));
@@ -175,8 +175,8 @@ PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const 
   if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
   SettledRange out;
   for (const BlockId block : used) {
-    const SettledClock clock =
-        set.bodies.clock_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place]);
+    const ClockBounds clock =
+        set.bodies.clock_bounds_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place]);
     out.lowest = std::min(out.lowest, clock.without_waiting);
     out.highest = std::max(out.highest, clock.highest);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/made_once.hpp"
+#include "plan/cut_pass.hpp"
 #include "plan/listed_branch.hpp"
 #include "plan/pass_terms.hpp"
 #include "plan/state_terms.hpp"
@@ -58,6 +59,8 @@ class PricedBranch : public ListedBranch {
     Stages stages = stages_of(chunks);
     return state_terms(stages, choice);
   }
+  // Cut stages that are known (CutStages).
+  MadeOnce<CutStageKey, CutStage>& cut_stages() const { return cut_stages_; }
   // Executes one strategy of the branch, as score_iteration() does. `job` has that strategy.
   std::optional<IterationScore> score(const Job& job, const std::function<bool(const IterationScore&)>& hopeless) const;
 
@@ -97,6 +100,7 @@ class PricedBranch : public ListedBranch {
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
   mutable MadeOnce<std::vector<int>, StateTerms> states_;
+  mutable MadeOnce<CutStageKey, CutStage> cut_stages_;
   mutable MadeOnce<std::size_t, std::shared_ptr<const AtClock>> at_;
   mutable MadeOnce<std::tuple<std::size_t, double, std::size_t>, KindTerms> settled_;  // by kind and both clocks
   const AtClock* first_ = nullptr;                                                     // at the highest clock

@@ -1,11 +1,10 @@
 #include "plan/replica_bound.hpp"
 
-#include "program/pass_parts.hpp"
+#include "plan/cut_passes.hpp"
+#include "plan/ordered_bound.hpp"
 
 #include <algorithm>
 #include <functional>
-#include <optional>
-#include <utility>
 
 namespace mirfak {
 
@@ -14,136 +13,18 @@ namespace {
 using Gather = DataParallelPlan::Gather;
 using Reduce = DataParallelPlan::Reduce;
 
-// One kind of pass of a chunk, cut into parts by collectives.
-struct CutPass {
-  Picoseconds gather = 0;        // all gathers of its parts
-  Picoseconds first_gather = 0;  // the first of these gathers
-  Picoseconds reduce = 0;        // all reductions of its parts
-  Picoseconds last_reduce = 0;   // the last of these reductions
-  Picoseconds longer = 0;        // extra time against a pass that is not cut
-  Picoseconds longer_later = 0;  // `longer` for a chunk that is not the stage's first
-};
-
-struct CutChunk {
-  CutPass forward;
-  CutPass backward;
-};
-
-// The stages of one class of replicas, with passes cut as a strategy demands.
-class CutStages {
- public:
-  // `chunks`: the blocks of each stage's chunks.
-  CutStages(const PricedBranch& branch, const PipelineChoice& choice, const StateChoice& state, int own,
-            const std::vector<std::vector<ChunkPlan>>& chunks, const PlaceTerms& terms)
-      : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks), terms_(terms) {}
-
-  // Returns the job as a stage sees it, until another stage is asked for.
-  const Job& job(int stage) {
-    const Job& of_branch = branch_.job_at(stage);
-    if (job_of_ == &of_branch) return *job_;
-    job_of_ = &of_branch;
-    job_ = of_branch;
-    choice_.apply_to(job_->strategy, branch_.layout().classes);
-    state_.apply_to(job_->strategy);
-    return *job_;
-  }
-
-  // Returns true if the chunks of a stage are those of the stage before it, on the same kind of stage.
-  bool as_before(int stage) const {
-    if (stage == 0) return false;
-    const auto at = static_cast<std::size_t>(stage);
-    const LayoutCosts& layout = branch_.layout();
-    return terms_[layout.place(stage, own_)] == terms_[layout.place(stage - 1, own_)] &&
-           std::equal(chunks_[at].begin(), chunks_[at].end(), chunks_[at - 1].begin(), chunks_[at - 1].end(),
-                      same_blocks);
-  }
-
-  std::vector<CutChunk> stage(int stage) {
-    const std::size_t place = branch_.layout().place(stage, own_);
-    const Job& own = job(stage);
-    const StageContents contents(own, branch_.blocks(stage).blocks, stage, chunks_[static_cast<std::size_t>(stage)]);
-    std::vector<CutChunk> out;
-    for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
-      const ChunkPlan& chunk = contents.chunks[i];
-      const bool as_before = i > 0 && same_blocks(chunk, contents.chunks[i - 1]);
-      out.push_back(as_before ? out.back()
-                              : CutChunk{cut(own, place, contents, chunk, Pass::Kind::forward),
-                                         cut(own, place, contents, chunk, Pass::Kind::backward)});
-      if (i == 0) continue;
-      for (CutPass* pass : {&out.back().forward, &out.back().backward}) pass->longer = pass->longer_later;
-    }
-    return out;
-  }
-
- private:
-  static bool same_blocks(const ChunkPlan& a, const ChunkPlan& b) {
-    return a.embedding == b.embedding && a.head == b.head &&
-           std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
-                      [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; });
-  }
-
-  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, const ChunkPlan& chunk,
-              Pass::Kind kind) const {
-    const StageCosts& costs = branch_.layout().costs[place];
-    CutPass out;
-    const std::vector<PassPart> parts = split_pass(job, chunk, kind);
-    const DataParallelPlan plan = data_parallel_plan(job);
-    const std::vector<PartCollectives> collectives = collectives_of(job, costs, contents.parameters, parts);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const PassPart& part = parts[i];
-      if (part.gathers.total() > 0) {
-        const auto from = [&](GatheredFrom copy) {
-          return time_of(parameter_gather(job, contents.parameters, part.gathers, copy), costs);
-        };
-        const Picoseconds gather = std::min(from(GatheredFrom::shards), from(part.from));
-        if (part.first == 0) out.first_gather = gather;
-        out.gather += gather;
-      }
-      out.last_reduce = part.reduces.total() > 0 ? time_of(gradient_reduction(job, part.reduces), costs) : 0;
-      out.reduce += out.last_reduce;
-      const Picoseconds copies = fold(replica_copies(job, costs, part)).device;
-      const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
-      const auto longer = [&](int of_chunk) {
-        const double lost_s = lost_to_collectives(collectives_beside(plan, of_chunk, collectives, i), kernels_s);
-        return copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
-      };
-      out.longer += longer(0);
-      out.longer_later += longer(1);
-    }
-    return out;
-  }
-
-  Picoseconds kernels(std::size_t place, const ChunkPlan& chunk, Pass::Kind kind, const PassPart& part) const {
-    const bool forward = kind == Pass::Kind::forward;
-    Picoseconds sum = 0;
-    for (int i = part.first; i < part.last; ++i) {
-      const BlockBodies& block = terms_[place]->of(chunk.block(forward ? i : chunk.blocks() - 1 - i));
-      sum += (forward ? block.folded_forward : block.folded_backward).device;
-    }
-    return sum;
-  }
-
-  const PricedBranch& branch_;
-  const PipelineChoice& choice_;
-  const StateChoice& state_;
-  int own_;
-  const std::vector<std::vector<ChunkPlan>>& chunks_;
-  const PlaceTerms& terms_;
-  std::optional<Job> job_;       // of the stages asked for last: copies take long
-  const Job* job_of_ = nullptr;  // the same without pipeline and state
-};
-
 // Times of one stage's passes and collectives, each stream in order. First every chunk's first forward pass is placed,
 // in the order of chunks, then every chunk's last backward pass, in the reverse order: the passes before the former and
 // after the latter are known (ChunkEdges), and the stage runs all passes between the two without a gap at best.
 class StageClock {
  public:
-  StageClock(const StagePasses& passes, std::vector<CutChunk> chunks, const std::vector<ChunkEdges>& edges,
-             const DataParallelPlan& plan, Picoseconds microbatches)
+  // All arguments must outlive this.
+  StageClock(const StagePasses& passes, const CutStage& cut, const std::vector<ChunkEdges>& edges,
+             Picoseconds microbatches)
       : passes_(passes),
-        chunks_(std::move(chunks)),
+        chunks_(cut.chunks),
         edges_(edges),
-        plan_(plan),
+        plan_(cut.plan),
         microbatches_(microbatches),
         last_(chunks_.size()),
         ends_(chunks_.size()) {}
@@ -264,9 +145,9 @@ class StageClock {
   }
 
   const StagePasses& passes_;
-  std::vector<CutChunk> chunks_;
+  const std::vector<CutChunk>& chunks_;
   const std::vector<ChunkEdges>& edges_;
-  DataParallelPlan plan_;
+  const DataParallelPlan& plan_;
   Picoseconds microbatches_;
   Picoseconds begin_ = 0;     // time at which the first pass would begin if all passes followed without a gap
   Picoseconds gathered_ = 0;  // end of the gathers of the chunks so far
@@ -299,18 +180,18 @@ PipelineBound bound_with_replicas(const PricedBranch& branch, const PipelineChoi
                                   const std::vector<std::vector<ChunkPlan>>& chunks, ScheduleFacts& facts,
                                   const PlaceTerms& terms) {
   PipelineBound out = pipeline_bound(branch, choice, terms);
-  if (!choice.plain()) return out;
+  if (!choice.plain()) {
+    follow_order(branch, choice, state, chunks, terms, out);
+    return out;
+  }
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::vector<StagePasses> stages = stage_passes(branch, choice, own, terms);
     CutStages cut(branch, choice, state, own, chunks, terms);
     const ScheduleFacts::Edges& edges = facts.edges(choice.schedule, branch.shape(choice, own));
     std::vector<StageClock> clocks;
-    std::vector<CutChunk> chunks_of_stage;
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const auto index = static_cast<std::size_t>(stage);
-      if (!cut.as_before(stage)) chunks_of_stage = cut.stage(stage);
-      clocks.emplace_back(stages[index], chunks_of_stage, edges[index], data_parallel_plan(cut.job(stage)),
-                          choice.microbatches_of(own));
+      clocks.emplace_back(stages[index], cut.stage(stage), edges[index], choice.microbatches_of(own));
     }
     run_through(stages, stages.front().chunks.size(), clocks);
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
