@@ -18,6 +18,10 @@ Violation unknown_passes(const char* key, const std::string& what, const char* h
 
 std::optional<Violation> forward_passes_are_whole(const RuleInput& in) {
   const Strategy& s = in.strategy;
+  if (in.training.preferences.any() && s.context_tokens > 0) {
+    return Violation{"strategy.context_tokens", "documents that ranks divide are not answers that are compared",
+                     "leave it out, or training.preferences"};
+  }
   if (!in.training.preferences.runs_forward_only()) return std::nullopt;
   if (s.pipeline > 1) {
     return unknown_passes("strategy.pipeline", fmt::format("through {} pipeline stages", s.pipeline),
@@ -28,9 +32,6 @@ std::optional<Violation> forward_passes_are_whole(const RuleInput& in) {
   }
   if (s.nanobatches > 1) {
     return unknown_passes("strategy.nanobatches", "in parts of a microbatch", "leave nanobatches out");
-  }
-  if (s.context_tokens > 0) {
-    return unknown_passes("strategy.context_tokens", "of documents that ranks divide", "leave context_tokens out");
   }
   if (in.model.prediction_layers > 0) {
     return unknown_passes("training.preferences", "of a model that predicts several tokens",

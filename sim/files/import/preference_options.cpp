@@ -3,8 +3,10 @@
 #include "base/text.hpp"
 #include "base/values.hpp"
 #include "import/program_facts.hpp"
+#include "model/model_loader.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -101,10 +103,20 @@ class PreferenceReader {
   const Value& kind_;
 };
 
-// Puts the head of models that score in the place of the model's. A config.json says its own.
+// Adds an obstacle if the file of a model has a head that predicts words: the program puts another one in its place.
+void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& sources) {
+  if (!std::filesystem::exists(model.scalar)) return;
+  if (load_model(model.scalar, sources.folders.models, model.where).head.kind == HeadKind::labels_of_sequences) return;
+  draft.obstruct(model.where,
+                 "the program trains a head that scores, and this file has another one: write architectures with "
+                 "...ForSequenceClassification and num_labels: 1 there");
+}
+
+// Puts the head of models that score in the place of the model's.
 void put_head(OptionReader& options, const Value& head, const ScenarioSources& sources) {
   const Value* const model = options.draft().scenario().find("model");
-  if (model == nullptr || model->kind != Value::Kind::scalar || model->scalar.find('/') != std::string::npos) return;
+  if (model == nullptr || model->kind != Value::Kind::scalar) return;
+  if (is_model_path(model->scalar)) return check_head(options.draft(), *model, sources);
   Value entry;
   set_field(entry, "like", *model);
   set_field(entry, "head", head);
