@@ -91,7 +91,7 @@ TEST_CASE("the integer program finds the least of all choices, or that none fits
     REQUIRE(found.status == IntegerProgram::Status::optimal);
     CHECK(found.cost.seconds == doctest::Approx(least).epsilon(1e-6));
     CHECK(problem.bytes(found.cost) <= problem.memory_limit * (1 + 1e-6));
-    // What is longer than is wanted counts as infeasible, what is not is found all the same.
+    // A plan that takes longer than the longest allowed counts as infeasible; one that does not is found all the same.
     ChoiceProblem bounded = problem;
     bounded.longest = least * (1 - 1e-3);
     if (least > 0) CHECK(solve(bounded, 60).status == IntegerProgram::Status::infeasible);
@@ -102,7 +102,7 @@ TEST_CASE("the integer program finds the least of all choices, or that none fits
     CHECK(cost_of(problem, plain.choices).seconds == doctest::Approx(least).epsilon(1e-6));
     if (problem.memory_limit < kNever) ++limited;
   }
-  // Both outcomes were met.
+  // Feasible and infeasible problems must both occur.
   CHECK(infeasible > 10);
   CHECK(limited > 100);
 }

@@ -41,7 +41,7 @@ struct Site {
   double price(CollectiveKind kind, double bytes, MeshAxisSet over) const {
     return prices.collectives.price(kind, bytes, mesh.group(over)).seconds;
   }
-  // Of a parameter's gradient: the cheaper of both ways to bring it to all devices.
+  // The price of a parameter's gradient: that of the cheaper of both ways to bring the gradient to all devices.
   double reduction(double bytes, MeshAxisSet over) const {
     return std::min(price(CollectiveKind::all_reduce, bytes, over), price(CollectiveKind::reduce_scatter, bytes, over) +
                                                                         price(CollectiveKind::all_gather, bytes, over));

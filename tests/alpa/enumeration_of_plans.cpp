@@ -45,7 +45,7 @@ AllPlans all_plans(const OperatorGraph& graph, const BlockPrices& prices, PlanOp
   return out;
 }
 
-// Without a limit, and under limits between what the smallest and the fastest plan take.
+// Compares without a limit, and under limits between what the smallest and the fastest plan take.
 void check_against_all(const OperatorGraph& graph, const BlockPrices& prices, const PlanOptions& options) {
   const AllPlans all = all_plans(graph, prices, options);
   REQUIRE(all.costs.size() > 20);

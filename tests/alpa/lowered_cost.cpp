@@ -22,7 +22,7 @@ double seconds_of_steps(const PartitionedBlock& block, const std::vector<BlockSt
   return seconds;
 }
 
-// Of a parameter's gradient, on a device, as the first operator that makes it leaves it.
+// The elements of a parameter's gradient on a device, as the first operator that makes it leaves it.
 double elements_left(const PartitionedBlock& block, TensorId parameter, const DeviceMesh& mesh) {
   for (std::size_t id = 0; id < block.graph.tensors.size(); ++id) {
     const Tensor& tensor = block.graph.tensors[id];
@@ -33,7 +33,7 @@ double elements_left(const PartitionedBlock& block, TensorId parameter, const De
   return 0;
 }
 
-// Of one parameter: seconds for each microbatch, and the state on a device.
+// The cost of one parameter: seconds for each microbatch, and the state on a device.
 Cost cost_of_state(const PartitionedBlock& block, const ParameterShard& shard, const ParameterPlan& plan,
                    const Sharding& lies, const BlockPrices& prices, const PlanOptions& options) {
   MeshAxisSet divides;

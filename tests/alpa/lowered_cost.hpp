@@ -4,8 +4,8 @@
 
 namespace mirfak::test {
 
-// What a plan costs as partition() lowers it: kernels and collectives of every step, and the reductions of gradients
-// that it leaves to the end of the iteration. Shares nothing with the choice problem but the prices.
+// Returns the cost of a plan as partition() lowers it: kernels and collectives of every step, and the reductions of
+// gradients at the end of the iteration. Shares nothing with the choice problem but the prices.
 alpa::Cost lowered_cost(const OperatorGraph& graph, const alpa::BlockPlan& plan, const alpa::BlockPrices& prices,
                         const alpa::PlanOptions& options);
 

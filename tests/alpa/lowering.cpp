@@ -1,4 +1,4 @@
-// What the choice problem counts is what partition() lowers a plan to: for any choices, not for good ones alone.
+// The choice problem counts the cost of the steps that partition() makes of a plan: of any, not of good ones alone.
 
 #include "alpa/block_plan.hpp"
 #include "block_texts.hpp"

@@ -40,7 +40,7 @@ SearchScenario scenario_with(std::vector<std::string> more) {
 }
 const std::string kFourGpus = "cluster.nodes=[{type: aws-p3, count: 1, gpus: 4}]";
 
-// One state, no choice but of stages and microbatches.
+// A search with one choice of state, and no choice but of stages and microbatches.
 SearchScenario plain_scenario(int layers, double headroom) {
   return scenario_with({kFourGpus, "model.layers=" + std::to_string(layers), "strategy.zero=0",
                         "strategy.recompute_layers=" + std::to_string(layers), "search.space.micro_batch=[1, 2]",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Whether no boundary of a node, or of a part of one as large as the submesh, runs through it.
+// True if no boundary of a node, or of a part of a node as large as the submesh, runs through the submesh.
 bool lies_whole(const StageProblem& problem, const Submesh& submesh, int device) {
   if (problem.gpus_per_node == 0) return true;
   if (submesh.devices() >= problem.gpus_per_node) return device % problem.gpus_per_node == 0;
@@ -22,7 +22,7 @@ bool lies_whole(const StageProblem& problem, const Submesh& submesh, int device)
          device / problem.gpus_per_node == (device + submesh.gpus - 1) / problem.gpus_per_node;
 }
 
-// Every partition, by trying all.
+// Finds the least time of all partitions by trying each.
 double least_time(const StageProblem& problem) {
   double least = kNever;
   std::vector<std::tuple<int, int, int>> stages;  // first, end, submesh
@@ -114,7 +114,7 @@ TEST_CASE("the dynamic program finds the best of all partitions, or that none fi
     hurried.longest_s = least * 1.001;
     CHECK(best_stages(hurried).has_value());
     if (found->stages.size() > 1) ++pipelines;
-    // What it says of itself: all layers, all devices, within memory.
+    // The plan must have all layers and all devices, and stay within memory.
     int layer = 0;
     int devices = 0;
     for (std::size_t i = 0; i < found->stages.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@ namespace {
 
 std::vector<std::string> includes(const std::string& path, const std::string& text) {
   return include_violations({path, text});
+}
+
+// Judges a text with "What" for each '@', so that this file does not break the rule.
+std::vector<std::string> comments(const std::string& path, std::string text) {
+  for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@')) text.replace(at, 1, "What");
+  return comment_violations({path, text});
 }
 
 }  // namespace
@@ -59,6 +66,31 @@ TEST_CASE("unfinished work is found as a word") {
   CHECK(unfinished_violations({"a.cpp", "int a;\n// " + word + ": later\n"}).size() == 1);
   CHECK(unfinished_violations({"a.cpp", word}).size() == 1);
   CHECK(unfinished_violations({"a.cpp", "int " + word + "S; int MY" + word + ";\n"}).empty());
+}
+
+TEST_CASE("a comment that begins with \"What\" or the like is named with its line") {
+  const auto found = comments("sim/a.cpp", "int a;\n  // @ a is.\nint b;\n");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].starts_with("sim/a.cpp:2: a comment begins with \"What\": "));
+  CHECK(comments("a.hpp", "int a;  // @ a is\n/// @ b is\n").size() == 2);
+  CHECK(comments("a.cu", "// The a.\n//\n// @ b is.\n").size() == 1);
+  CHECK(comments("a.py", "def a():\n    \"\"\"@ a is.\"\"\"\n    b = 1  # @ b is\n").size() == 2);
+  CHECK(comments("a/CMakeLists.txt", "# @ a is\nset(a)\n").size() == 1);
+  CHECK(comments("a.yaml", "a: 1\n# @ b is\nb: {c: 2}\n").size() == 1);
+  CHECK(comments(".ci/run", "#!/bin/sh\n\n# @ it runs\n").size() == 1);
+  for (const char* word : {"What", "Of", "Whether", "How", "Where", "Which", "That"}) {
+    CHECK(comment_violations({"a.cpp", std::string("// ") + word + " a\n"}).size() == 1);
+  }
+}
+
+TEST_CASE("lines that continue a comment, other words and other files begin as they like") {
+  CHECK(comments("a.cpp", "// The place\n// @ a has.\n").empty());
+  CHECK(comments("a.cpp", "int a;  // the first\n        // @ a is\n").empty());
+  CHECK(comments("a.cpp", "// @ever a is.\n// Returns a.\n").empty());
+  CHECK(comments("a.cpp", "const char* a = \"http://@\";\n").empty());
+  CHECK(comments("a.py", "a = \"#@\"\nb = 1  # the first\n").empty());
+  CHECK(comments("a.md", "# @ it does\n").empty());
+  CHECK(comments("tests/a", "# @ it does\n").empty());
 }
 
 TEST_CASE("the top of the tree holds only what is agreed") {

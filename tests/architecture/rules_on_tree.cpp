@@ -86,6 +86,18 @@ TEST_CASE("nothing is marked as unfinished") {
   }
 }
 
+TEST_CASE("comments begin with their noun or verb") {
+  std::size_t files = 0;
+  for (const char* folder : {"sim", "tests", "validate", "models", "hw_profiles", "scenarios", ".ci"}) {
+    for (const SourceFile& file :
+         files_under(folder, {".cpp", ".hpp", ".cu", ".js", ".py", ".sh", ".cmake", ".txt", ".yaml", ""})) {
+      check_none(comment_violations(file));
+      ++files;
+    }
+  }
+  CHECK(files > 1000);
+}
+
 TEST_CASE("every folder of sim/ is a room with a README.md") { check_none(room_violations(paths_under("sim"))); }
 
 // Build folders and the like are nobody's business, so only what git would keep counts.

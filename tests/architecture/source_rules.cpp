@@ -116,7 +116,7 @@ std::ptrdiff_t rank_of(std::string_view room) {
   return -1;
 }
 
-// What is wrong with one include in a file of `room`, or "".
+// Says what is wrong with one include in a file of `room`, or "".
 std::string judge(const Include& include, const std::string& room) {
   if (!include.quoted) {
     for (const OwnedLibrary& library : kOwnedLibraries) {

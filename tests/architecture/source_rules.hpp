@@ -30,6 +30,11 @@ std::vector<std::string> length_violations(const SourceFile& file, int longest);
 // Words that mark unfinished work, as words of their own.
 std::vector<std::string> unfinished_violations(const SourceFile& file);
 
+// A comment begins with its noun or verb, not with "What", "Of", "Whether" or the like; lines that continue it begin as
+// they like. For C++, CUDA, JavaScript, Python (docstrings, too), shell, CMake and YAML; other files have no
+// violations.
+std::vector<std::string> comment_violations(const SourceFile& file);
+
 // `entries` are names of files and folders at the top of the tree.
 std::vector<std::string> top_level_violations(const std::vector<std::string>& entries);
 

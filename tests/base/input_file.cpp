@@ -57,7 +57,7 @@ TEST_CASE("a pipe is a file; a folder and what is not there are none") {
   writer.join();
   CHECK(contains(failure_of([&] { read_input_file(folder.path(), kSmall); }), "this is a folder, expected a file"));
   CHECK(contains(failure_of([&] { read_input_file(folder / "absent", kSmall); }), "there is no such file"));
-  // At the place that names the file.
+  // The error stands at the place that names the file.
   const std::string named = failure_of([&] { read_input_file(folder / "absent", kSmall, {"s.yaml", 3, 7}); });
   CHECK(named.starts_with("s.yaml:3:7: "));
   CHECK(contains(named, "absent"));

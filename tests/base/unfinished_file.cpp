@@ -1,4 +1,4 @@
-// Signals end a process of its own here, which a test can wait for.
+// Files that a process leaves when a signal ends it. Each process is a test's own, for which the test waits.
 
 #include "base/unfinished_file.hpp"
 
@@ -21,7 +21,7 @@ using namespace mirfak;
 
 namespace {
 
-// How a process ends that does this: wait()'s word.
+// Runs `work` in a process of its own and returns how that ended, as wait() says it.
 int end_of(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-// What the engine does, next to what the machine could do: a hold model (pop the earliest event, push one a random time
+// The speed of the engine, next to that of bare loops: a hold model (pop the earliest event, push one a random time
 // later) on bare queues that do nothing else is the limit of any event engine, and a sweep with its one dependency
 // hard-wired the limit of any sweep. All in one run, because machines differ and change.
 //

@@ -146,7 +146,7 @@ void EngineTable::print_pipeline() const {
   });
 }
 
-// Beside SimGrid's solver, which has the same flows over the same links; or, where it is not there, beside its
+// Prints rates beside SimGrid's solver, which has the same flows over the same links; or, without it, beside its
 // published rates for flows that are all connected. "ratio": to the better of SimGrid's two ways. "apart": by how much
 // the simulated times of both differ, over the first flows of each stream: what is rounded otherwise grows tenfold over
 // seven of them or so (tests/engine/connected_flows.cpp).

@@ -46,7 +46,7 @@ class FatTree {
                  fabric()),
         routes_(make_routes(cluster_, hashed)) {}
 
-  // Those between switches, then out of every host and into it.
+  // The links between switches, then those out of every host and into it.
   std::vector<Link> links() const {
     std::vector<Link> out;
     for (const RoutedLink& link : routes_.links()) out.push_back({link.name, link.bytes_per_s});

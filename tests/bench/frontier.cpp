@@ -154,7 +154,7 @@ void print_clocks(const StageProfile& measured) {
   }
 }
 
-// From file to clocks that exist, executed.
+// Prints single plans: from the file to clocks that exist, executed.
 void print_single_plans(const StageProfile& measured, bool smoke) {
   const Size size{8, smoke ? 12 : 128};
   const ProfileFileOf file(measured, size);
@@ -181,7 +181,7 @@ std::filesystem::path shared_profile() {
          "gpt3-175b+a100_sxm_bf16.csv";
 }
 
-// Where there is no measured one: t = 0.2 + 0.8 / c and P = 0.4 + 0.6 c^4.5 of what they are at the full clock.
+// A profile for where no measured one is: t = 0.2 + 0.8 / c and P = 0.4 + 0.6 c^4.5 of their values at the full clock.
 StageProfile made_up_profile() {
   StageProfile profile;
   for (int stage = 0; stage < 8; ++stage) {

@@ -59,7 +59,7 @@ struct Nodes {
   int gpus = 0;
 };
 
-// Of the subject's model and training, on these nodes.
+// A job of the subject's model and training, on these nodes.
 Job job_on(const Subject& subject, std::initializer_list<Nodes> all) {
   const Catalog catalog(source_folder() + "/hw_profiles");
   std::vector<NodeAllotment> groups;
@@ -136,7 +136,7 @@ void print_header() {
              "simulated", "wall s", "CPU s", "per CPU s", "peak MiB", "iteration and best layout");
 }
 
-// In a process of its own, so that its peak memory is its own, and whatever ends it ends nothing else.
+// Runs `body` in a process of its own, so that its peak memory is its own, and no end of it ends anything else.
 void alone(const std::function<void()>& body) {
   std::fflush(stdout);
   const pid_t child = fork();

@@ -29,7 +29,7 @@ struct Message {
   std::uint64_t bytes = 0;
 };
 
-// Of each stream.
+// The messages of each stream.
 std::vector<std::vector<Message>> messages_of(const mirfak::Program& program) {
   std::vector<std::vector<Message>> out(program.streams.size());
   for (mirfak::TaskId task = 0; task < program.size(); ++task) {

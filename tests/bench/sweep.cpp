@@ -1,4 +1,4 @@
-// How many points a second one core simulates, and where the time of a point goes. Small points are one node without
+// The points that one core simulates in a second, and the parts of a point's time. Small points are one node without
 // pipeline, a few microbatches, and many global batches to each block; mid ones are 8 nodes with a pipeline, where each
 // point has blocks of its own; lone ones are small points each with blocks of its own.
 //
@@ -62,7 +62,7 @@ axes:
   - grid: {training.sequence_length: {from: 1024, to: 9208, step: 8}}
 )";
 
-// Of the processor, not of the wall: others may use this machine.
+// The time of the processor, not of the wall: others may use this machine.
 double now() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -71,7 +71,7 @@ double now() {
 
 double since(double start) { return now() - start; }
 
-// Microseconds a point.
+// The parts of a point's time, in microseconds.
 struct Split {
   double read = 0;
   double price = 0;

@@ -31,7 +31,7 @@ inline block::DefinitionPointer definition(const std::string& text) {
   return library().find_in(block::BlockFile::from_text(block_file(text), "test.yaml"), "", {});
 }
 
-// With 2 sequences of 8 tokens.
+// The graph of a text, with 2 sequences of 8 tokens where `sizes` do not say otherwise.
 inline OperatorGraph compiled(const std::string& text, block::Sizes sizes = {},
                               const block::CompileOptions& options = {}) {
   const block::DefinitionPointer found = definition(text);

@@ -1,4 +1,4 @@
-// What follows from the text of a block: the operators, their labels, what backward keeps, parameters and FLOPs, by
+// Consequences of the text of a block: operators, their labels, what backward keeps, parameters and FLOPs, by
 // arithmetic that a reader can check.
 
 #include "block/measures.hpp"
@@ -116,7 +116,7 @@ TEST_CASE("a batch norm runs over places and over the sequences of its device") 
   CHECK(op.gradient_passes * 3 == 5);
 }
 
-// What PyTorch keeps of a Llama layer: both operands of each product, inputs of norms and of SiLU, both factors of the
+// PyTorch keeps of a Llama layer: both operands of each product, inputs of norms and of SiLU, both factors of the
 // gate; of attention query, key, value, context and one fp32 number a query and head.
 TEST_CASE("llama keeps what its gradients read") {
   const OperatorGraph graph = built_in("llama", kLlama);

@@ -1,4 +1,4 @@
-// Which files and definitions of blocks are made once.
+// Files and definitions of blocks are read once, and again only if they change.
 #include "block/file.hpp"
 
 #include "block_fixture.hpp"

@@ -177,7 +177,7 @@ class Trees {
     return out;
   }
 
-  // What may stand in a juxtaposition without parentheses has none; a number is multiplied with *.
+  // Draws a factor, which stands in a juxtaposition without parentheses: no number, as numbers are multiplied with *.
   Expression factor(int depth) {
     Expression out = expression(depth);
     while (out.kind == Expression::Kind::number) out = expression(depth);

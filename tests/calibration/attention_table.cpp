@@ -27,7 +27,7 @@ const Catalog& catalog() {
 
 CalibrationTarget target() { return {catalog(), "a100-80g", {}, {}, {}, {}}; }
 
-// What the profile's own constants say of a sweep over heads of 128, times `factor`.
+// A table of a sweep over heads of 128: times by the profile's own constants, multiplied by `factor`.
 std::string sweep(double factor) {
   const GpuSpec gpu = catalog().gpu("a100-80g");
   const AttentionModel model(gpu, gpu.attention.at("trtllm"));
@@ -95,7 +95,7 @@ TEST_CASE("calls of fewer than 1024 tokens have no part in the fit") {
 
 namespace {
 
-// What h100's constants of cuDNN's kernels say of calls of heads of 128, as mirfak-measure times them: a few jobs, at
+// Calls of heads of 128 in times by h100's constants of cuDNN's kernels, as mirfak-measure times a few jobs: at
 // half, once and twice their length and with once and twice their sequences.
 struct Calls {
   const GpuSpec gpu = catalog().gpu("h100");

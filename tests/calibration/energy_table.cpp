@@ -38,7 +38,7 @@ std::vector<FittedSection> fitted(const std::string& rows, bool score_only = fal
   return calibrate({CsvTable::from_text(kHeader + rows, "energy.csv")}, target(score_only));
 }
 
-// What a card of that static share and exponent draws; its products at the limit, streaming kernels at less.
+// The energy of a card of that static share and exponent; products run at the power limit, streaming kernels below it.
 std::string sweep(double static_share, double exponent) {
   const ClockPower power{{static_share, ""}, {exponent, ""}};
   std::string out;

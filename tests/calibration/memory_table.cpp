@@ -23,7 +23,7 @@ const Catalog& catalog() {
 
 CalibrationTarget target() { return {catalog(), "a100-80g", {}, Precision::fp32, {}, {}, false}; }
 
-// What KernelModel says of an A100 with other figures.
+// A table of the times that KernelModel gives an A100 with other figures.
 std::string table_of(double efficiency, double softmax, double launch_s, double softmax_latency_s = 0) {
   GpuSpec gpu = catalog().gpu("a100-80g");
   gpu.memory_bandwidth_efficiency.value = efficiency;
@@ -62,7 +62,7 @@ TEST_CASE("figures of memory are found again in a table made with them") {
   CHECK(sections[1].path == std::vector<std::string>{"memory_kernels"});
   CHECK(constant(sections[1], "softmax") == doctest::Approx(0.4).epsilon(0.01));
   CHECK(constant(sections[1], "cached_speedup") == doctest::Approx(1).epsilon(0.02));
-  // Not in the table: the profile's.
+  // Gathers are not in the table: the profile's figure stays.
   CHECK(constant(sections[1], "gather") == catalog().gpu("a100-80g").memory_kernels.gather.value);
   CHECK(sections[0].scores.front().held_out.p90_ape < 0.01);
 }

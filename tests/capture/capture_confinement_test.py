@@ -1,4 +1,4 @@
-"""What a captured script may do to the machine, without PyTorch."""
+"""A captured script's rights on the machine, without PyTorch."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ WRITES = os.O_WRONLY | os.O_CREAT
 
 
 def in_child(work):
-    """What `work` returns in a process of its own, which gives up rights for good."""
+    """Returns the result of `work` from a process of its own, which gives up rights for good."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -48,7 +48,7 @@ class Confined(unittest.TestCase):
         (self.user / "old.txt").write_text("old")
 
     def confined(self, work, port=29500):
-        """What `work` returns as a rank of its own."""
+        """Returns the result of `work` as a rank of its own."""
         rank = str(len(list(self.own.iterdir())))
 
         def run():

@@ -23,7 +23,7 @@ class ExchangeOfObjects(unittest.TestCase):
         self.ranks = [Exchange(self.folder, rank, range(3)) for rank in range(3)]
 
     def in_threads(self, *calls):
-        """What the calls return or raise, made at once."""
+        """Returns what the calls return or raise when they are made at once."""
         out = [None] * len(calls)
 
         def run(place, call):

@@ -29,7 +29,7 @@ class Lines(unittest.TestCase):
         sys.settrace(None)
 
     def counted(self, run):
-        """How many lines of run() count."""
+        """Returns how many lines of run() count."""
         self.lines.start(lambda: None)
         run()
         self.lines.stop()

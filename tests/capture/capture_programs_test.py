@@ -59,7 +59,7 @@ def field_of(found, rank, name):
 
 
 def facts_of(found, rank):
-    """What a rank does, as the truth of a program says it: calls in order, products, bytes."""
+    """Returns what a rank does, as the truth of a program says it: calls in order, products, bytes."""
     table = found["collective_table"]
     products = [
         (item["op"], item["a"], item["b"], item["dtype"], item["count"]) for item in field_of(found, rank, "products")
@@ -290,7 +290,7 @@ class Programs(unittest.TestCase):
         capture = read_capture(self.out)
         entries = [e for e in capture.tables["operators"] if e["name"].startswith("higher_order::flex_attention")]
         forward = [e["settings"]["computed"] for e in entries if not e["name"].endswith("backward")]
-        # Of 8 x 8 blocks, those on and under the diagonal; those of two diagonals; what depends on data lets all through.
+        # Shares of 64 blocks: on and under the diagonal; on two diagonals; a mask by data lets all through.
         self.assertEqual(forward, [36 / 64, 15 / 64])
         self.assertEqual({e["settings"]["computed"] for e in entries if e["name"].endswith("backward")}, set(forward))
         self.assertTrue(any("depends on data" in note for note in capture.rank(0)["notes"]))

@@ -58,7 +58,7 @@ class Mesh:
         return {rank: self.answer(rank) for rank in ranks}
 
     def capture(self, search=None):
-        """What was found out of the job; without a search, what every rank did."""
+        """Returns what was found out of the job; without a search, what every rank did."""
         groups = Groups(self.world_size, self.made)
         capture = Capture({"world_size": self.world_size, "groups": groups.families[1:]})
         alike = search.alike if search else {}
@@ -71,7 +71,7 @@ class Mesh:
 
 
 def said(capture, rank):
-    """What a rank did, without places in tables."""
+    """Returns what a rank did, without places in tables."""
     table = capture.tables["collectives"]
     events = capture.rank(rank)["events"]
     events = [event for event in events if event[0] != "python"]  # of the rank that speaks for others

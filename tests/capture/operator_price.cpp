@@ -102,7 +102,7 @@ TEST_CASE("products: plain, with a bias, batched, of groups of rows, of groups o
       "aten::_grouped_mm", {{"self", {tensor("bfloat16", {1024, 4096})}}, {"mat2", {tensor("bfloat16", {4096, 256})}}},
       {tensor("bfloat16", {8, 1024, 256})});
   CHECK(price(inner).cost.flop == 2.0 * 1024 * 4096 * 256);
-  // In fp8 the peak is another.
+  // The peak of fp8 is another.
   const CapturedOperator scaled =
       op("aten::_scaled_mm",
          {{"self", {tensor("float8_e4m3fn", {4096, 4096})}}, {"mat2", {tensor("float8_e4m3fn", {4096, 4096})}}},

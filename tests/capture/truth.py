@@ -1,4 +1,4 @@
-"""What real processes did, from one file for each rank as ../shared/capture/tools/launch.py writes them, as one file.
+"""Joins what real processes did, one file for each rank as ../shared/capture/tools/launch.py writes it, to one file.
 
     python ../shared/capture/tools/launch.py 4 FOLDER tests/capture/programs/ring.py
     python tests/capture/truth.py FOLDER ring > tests/capture/programs/ring.truth.json

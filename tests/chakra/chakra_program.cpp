@@ -66,7 +66,7 @@ TEST_CASE("a collective begins when the last of its ranks is there") {
   const auto late = trace(1, {node(1, kCompute, 30), node(2, kCollective, 10, {1})});
   const auto early = trace(0, {node(1, kCompute, 5), node(2, kCollective, 10, {1}), node(3, kCompute, 1, {2})});
   CHECK(microseconds({early, late}) == doctest::Approx(41));
-  // What the host does in front of it waits for nobody.
+  // A computation of the host in front of the collective waits for nobody.
   auto host = early;
   host.nodes[1].on_host = true;
   CHECK(microseconds({host}) == doctest::Approx(16));

@@ -47,7 +47,7 @@ std::vector<ChakraTrace> written_and_read(const Simulation& simulation, const st
   return out;
 }
 
-// When each node of each rank ends, in the program's own terms.
+// The end of each node of each rank, in the program's own terms.
 struct Replayed {
   Picoseconds makespan = 0;
   std::vector<std::vector<Picoseconds>> ends;

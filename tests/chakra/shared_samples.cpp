@@ -54,7 +54,7 @@ std::vector<ChakraTrace> ranks(const std::string& prefix, int count) {
   return out;
 }
 
-// By relaxing every node until nothing changes: slow, and nothing like an engine.
+// Relaxes every node until nothing changes: slow, and nothing like an engine.
 std::uint64_t longest_chain_us(const ChakraTrace& trace) {
   std::map<std::uint64_t, std::uint64_t> end;
   std::uint64_t longest = 0;

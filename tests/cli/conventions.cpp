@@ -12,7 +12,7 @@ namespace {
 
 const std::filesystem::path kNowhere;
 
-// What bash offers for the last of these words.
+// Returns bash's completions of the last of these words.
 std::string offered(const std::string& words) {
   const std::string line = "bash -c 'source <(mirfak completion bash); COMP_WORDS=(" + words +
                            "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mirfak; echo \"${COMPREPLY[*]}\"'";

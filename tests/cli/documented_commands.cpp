@@ -1,4 +1,4 @@
-// What the documentation says about commands is true. In blocks marked `sh` every line that runs mirfak must succeed.
+// Commands in the documentation do as it says. In blocks marked `sh` every line that runs mirfak must succeed.
 // In blocks marked `console`, lines that begin with "$ " are run, and what they print must be what follows, if anything
 // does; a line "..." stands for any number of lines. A comment "# exit status N" at the end of a command names another
 // status than 0. Standard error counts as output there, as it does on a terminal. A block marked `yaml` whose first
@@ -66,7 +66,7 @@ std::vector<Block> documented_blocks() {
   return out;
 }
 
-// Where the commands of a block run: the files of its page lie there.
+// The folder in which the commands of a block run: the files of its page lie there.
 class Workplace {
  public:
   explicit Workplace(const std::vector<Block>& blocks, const Block& of) {
@@ -100,7 +100,7 @@ int expected_status(const std::string& command) {
   return at == std::string::npos ? 0 : std::stoi(command.substr(at + mark.size()));
 }
 
-// Whether `lines` are what `pattern` describes, "..." standing for any number of lines.
+// True if `lines` are as `pattern` describes, "..." standing for any number of lines.
 bool matches(std::span<const std::string> pattern, std::span<const std::string> lines) {
   if (pattern.empty()) return lines.empty();
   if (pattern.front() == "...") {

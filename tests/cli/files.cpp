@@ -55,7 +55,7 @@ const std::vector<Writer> kWriters = {
     {{"calibrate"}, {"--runs runs.csv", "--map runs.map.yaml"}, {"--out"}},
     {{"calibrate"}, {"--trace t.json", "--scenario s.yaml"}, {"--out", "--framework"}},
 };
-// Its --out is a folder for files of other names.
+// A writer whose --out is a folder for files of other names.
 const Writer kMachine = {{"calibrate", "--name", "here"}, {" t.csv", "--machine m.csv"}, {}};
 
 std::string option_of(const std::string& input) { return input.substr(0, input.find(' ')); }
@@ -235,7 +235,7 @@ TEST_CASE("what cannot be written shows before anything is read, with one status
   });
 }
 
-// Under a limit of the size of files, as a full disk: a write begins and fails.
+// A limit of the size of files acts as a full disk does: a write begins and fails.
 TEST_CASE("a write that fails on the way leaves what was there, and no half file") {
   const ScratchFolder folder;
   folder.write("s.yaml", kScenario);

@@ -56,7 +56,7 @@ TEST_CASE("what is listed can be named in a scenario") {
   };
   for (const std::string& name : listed_names("fabrics")) runs_with("cluster.fabric.type=" + name);
   for (const std::string& name : listed_names("frameworks")) {
-    // On replicas alone, which every framework has.
+    // Every framework runs on replicas alone.
     const Finished finished = run({"simulate", scenario, "--set", "training.framework=" + name, "--set",
                                    "strategy={micro_batch: 1}", "--set", "model=gpt3-1.3b"});
     CHECK_MESSAGE(finished.status == 0, finished.err);

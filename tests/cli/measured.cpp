@@ -1,4 +1,4 @@
-// What was measured, from files to what is printed: recorded steps that are replayed, recordings that are told.
+// Measurements, from files to printed words: recorded steps that are replayed, recordings that are told.
 
 #include "program.hpp"
 

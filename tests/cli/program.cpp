@@ -74,7 +74,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// Ours, but for what is given anew and for what would change what the program says.
+// The environment of this process, but for what is given anew and for what would change what the program says.
 std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
   std::vector<std::string> out = additions;
   const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };

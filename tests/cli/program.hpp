@@ -6,7 +6,7 @@
 
 namespace mirfak::test {
 
-// Where the standard output of a program goes.
+// The place to which the standard output of a program goes.
 enum class Output {
   captured,
   full_device,    // every write fails

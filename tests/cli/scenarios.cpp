@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// Those that a search is asked about, or those of one strategy.
+// The scenarios that a search is asked about, or those of one strategy.
 std::vector<std::filesystem::path> scenarios(bool of_searches) {
   std::vector<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(mirfak::source_root() + "/scenarios")) {

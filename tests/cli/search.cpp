@@ -1,4 +1,4 @@
-// What a search prints, writes and refuses. Small: 1.3 billion parameters on up to 16 GPUs, a few dimensions open.
+// Output, files and refusals of a search. Small: 1.3 billion parameters on up to 16 GPUs, a few dimensions open.
 
 #include "program.hpp"
 
@@ -49,7 +49,7 @@ class Searches {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The position of each part behind the one before.
+// Checks that the text has these parts, each after the one before.
 void check_in_order(const std::string& text, const std::vector<std::string>& parts) {
   std::size_t from = 0;
   for (const std::string& part : parts) {
@@ -213,7 +213,7 @@ search:
   CHECK(refused.out.empty());
   CHECK(contains(refused.err, "these programs have no pipeline stages of their own shape"));
 
-  // What was found is fixed, and the rest searched again: with the same result.
+  // The found stages are fixed and the rest is searched again: with the same result.
   const Finished again =
       run(Invocation{{"search", "best.yaml", "--set", "strategy.zero=1", "--format", "json"}, search.folder().path()});
   REQUIRE_MESSAGE(again.status == 0, again.err);

@@ -27,7 +27,7 @@ std::string sharding_of(const json& model, const std::string& block, const std::
   return "none";
 }
 
-// How many collectives of each kind a phase of a block has.
+// Counts the collectives of each kind in a phase of a block.
 std::map<std::string, int> collectives_of(const json& model, const std::string& block, const std::string& phase) {
   std::map<std::string, int> out;
   for (const json& entry : model["collectives"]) {

@@ -1,4 +1,4 @@
-// What the program does when nobody reads what it prints.
+// Programs whose output nobody reads.
 
 #include "program.hpp"
 

@@ -1,4 +1,4 @@
-// What a user who misspells a name, or writes a profile of their own, is told.
+// Messages to a user who misspells a name, or writes a profile of their own.
 #include "cluster/cluster.hpp"
 #include "cluster/memory_draw.hpp"
 #include "fixtures.hpp"

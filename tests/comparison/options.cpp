@@ -113,7 +113,7 @@ TEST_CASE("sizing keeps of each option what the question asks for") {
   REQUIRE(rented != fewest.rows.end());
   CHECK(rented->in_time);
   CHECK(rented->nodes == 2);
-  // Nothing is: the fastest of each says by how much.
+  // No option is in time: the fastest of each says by how much.
   const Comparison late = compared("sizing: {want: least-money, deadline_days: 1e-6}\n");
   for (const OptionResult& row : late.rows) CHECK_FALSE((row.runs() && row.in_time));
   const auto nearest =

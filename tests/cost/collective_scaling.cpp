@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kLarge = 512.0 * (1U << 20U);
 
-// Where a table was measured.
+// The machine on which a table was measured.
 struct Place {
   std::string file;
   std::string node;

@@ -44,7 +44,7 @@ GemmTime table_time_of(const GemmConstants& constants, const GemmShape& shape) {
   return GemmModel(spec, Precision::bf16, constants).table_time(shape);
 }
 
-// As fitted to an A100, rounded.
+// Constants as fitted to an A100, rounded.
 GemmConstants realistic() {
   GemmConstants c;
   c.overhead_s = 2.5e-6;
@@ -156,7 +156,7 @@ TEST_CASE("a kernel that runs alone settles where the table's long kernels do") 
   CHECK(table_time_of(constants, large).clock_share == doctest::Approx(alone.clock_share()).epsilon(1e-6));
   CHECK(table_time_of(constants, large).seconds ==
         doctest::Approx(time_of(constants, large, alone.clock_share()).seconds).epsilon(1e-6));
-  // In a short kernel the clock has not come down yet.
+  // The clock has not come down yet in a short kernel.
   CHECK(table_time_of(constants, {1, 4096, 4096, 4096}).clock_share > alone.clock_share());
 }
 

@@ -32,7 +32,7 @@ double first_size(CollectiveKind kind, const NcclGroup& group, Algorithm algorit
 
 }  // namespace
 
-// Where measured tables (aiconfigurator, one node) jump from one power of two to the next.
+// Sizes at which measured tables (aiconfigurator, one node) jump from one power of two to the next.
 TEST_CASE("protocols switch where measured times jump") {
   const auto simple = [](CollectiveKind kind, Generation generation, double gbps, int ranks) {
     return first_size(kind, in_a_node(generation, gbps, ranks), Algorithm::ring, Protocol::simple);

@@ -1,4 +1,4 @@
-// What a scenario's perturbations mean for pipelines that wait.
+// Perturbations of a scenario, as pipelines that wait see them.
 
 #include "energy/job_stragglers.hpp"
 #include "simulation/iteration.hpp"

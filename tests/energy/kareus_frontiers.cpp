@@ -99,7 +99,7 @@ ClockedProgram passes_of(ClockedProgram clocked) {
 
 Plan fastest(const Frontier& found) { return {found.t_min_s, found.points.front().energy_j / kGpusPerEnergy}; }
 
-// Least energy of the plans that take no longer; of the fastest if all do.
+// The least energy of the plans that take no longer; of the fastest if all do.
 double least_in(const std::vector<Plan>& plans, double time_s) {
   double least = plans.front().energy_j;
   for (const Plan& plan : plans) {

@@ -60,7 +60,7 @@ class PlanProgram {
   ClpSimplex model_;
 };
 
-// At a tenth, two tenths ... of the way from the cheapest to the shortest project.
+// Compares at a tenth, two tenths ... of the way from the cheapest to the shortest project.
 void check_against_linear_program(const ActivityNetwork& network) {
   ProjectCost shortest(network);
   const Picoseconds cheapest = shortest.makespan();

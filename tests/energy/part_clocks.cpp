@@ -341,7 +341,7 @@ TEST_CASE("a collective that starts later runs beside kernels that lose less") {
   CHECK(launched_with(merged.body.steps, starts, {0, 1, 3}, 0, kMemory)->lasts == 3300);
   CHECK(launched_with(merged.body.steps, starts, {0, 1, 3}, 1, kMemory)->lasts == 3000);
   CHECK_FALSE(launched_with(merged.body.steps, starts, {0, 1, 3}, 2, kMemory));
-  // Not ready in time, or of the same half: not later.
+  // A launch that is not ready in time, or of the same half, is not put later.
   CHECK_FALSE(launched_with(merged.body.steps, std::vector<Picoseconds>{100, 0, 1300}, {0, 1, 3}, 1, kMemory));
   std::vector<BodyStep> own = merged.body.steps;
   own[1].of_second = false;

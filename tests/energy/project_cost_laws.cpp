@@ -13,7 +13,7 @@ using namespace mirfak::test;
 
 namespace {
 
-// What a project costs in microwatts times picoseconds.
+// The costs of projects, in microwatts times picoseconds.
 std::int64_t units(double joules) { return std::llround(joules * 1e18); }
 
 std::int64_t cost_of_plan(const ActivityNetwork& network, const std::vector<Picoseconds>& times) {

@@ -22,7 +22,7 @@ struct RandomProject {
 // The same project for the same state of the generator. Some arcs are parallel, some have no activity, some an offset.
 ActivityNetwork random_project(const RandomProject& size, std::mt19937& random);
 
-// What a span costs on a curve above the slowest corner, in microwatts times picoseconds; the span is at least the
+// The cost of a span above the slowest corner of a curve, in microwatts times picoseconds; the span is at least the
 // fastest corner.
 std::int64_t cost_of(const CostCurve& curve, Picoseconds span);
 

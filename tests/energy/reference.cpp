@@ -4,7 +4,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/successive_shortest_path_nonnegative_weights.hpp>
-// After the others: it includes nothing that it needs.
+// This header comes after the others: it includes nothing that it needs.
 #include <boost/graph/find_flow_cost.hpp>
 
 #include <algorithm>

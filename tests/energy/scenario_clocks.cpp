@@ -182,7 +182,7 @@ TEST_CASE("time and energy follow the clock as measured on an A100") {
     const auto at = [](const std::vector<ClockChoice>& of, double hertz) {
       return *std::find_if(of.begin(), of.end(), [&](const ClockChoice& choice) { return choice.clock_hz == hertz; });
     };
-    // Against 1275 MHz, a clock that the scenario's passes hold under their power limit.
+    // Durations are compared with those at 1275 MHz, a clock that the scenario's passes hold under their power limit.
     const ClockChoice ours = at(settings, 1275e6);
     const ClockChoice theirs = at(rows, 1275e6);
     for (const double hertz : {1200e6, 1095e6, 990e6, 900e6}) {

@@ -90,7 +90,7 @@ TEST_CASE("activities: what a group does next begins after the last, and links a
   pairs.act(0, 1000);
   pairs.act(0, 1000);
   pairs.act(1, 500);
-  // Half speed until group 1 ends at 1000, when group 0 has done 500 of its first 1000.
+  // Group 0 has half speed until group 1 ends at 1000, when group 0 has done 500 of its first 1000.
   CHECK(execute(pairs.program).end == std::vector<Picoseconds>{1500, 1500, 2500, 2500, 1000, 1000});
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("sharing: flows that are all connected end when progressive filling ha
   }
 }
 
-// Which of two flows ends first decides what the others share meanwhile; so the least difference grows, tenfold over
+// The order in which two flows end decides how others share meanwhile; so the least difference grows, tenfold over
 // seven flows of each stream or so. After a hundred no two solvers can agree that round anything differently.
 TEST_CASE("sharing: a picosecond more of one flow moves the ends of later ones by milliseconds") {
   Program program = connected_flows(64, 128);

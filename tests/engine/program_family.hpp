@@ -17,13 +17,13 @@ Program bare_program(std::uint32_t streams);
 // Adds a class whose tasks use links at full speed as listed.
 ClassId add_flow_class(Program& program, const std::vector<std::pair<LinkId, double>>& demands);
 
-// What tasks of such a class take of links.
+// Returns the uses of links by tasks of such a class.
 std::span<const LinkUse> uses_of(const Program& program, ClassId flow);
 
 // The program with links for each of its tasks alone.
 Program without_traffic(Program program);
 
-// Each link once.
+// Returns the uses of links, each link once.
 std::vector<LinkUse> uses_of(const std::vector<std::pair<LinkId, double>>& demands);
 
 // Max-min fair speeds of tasks that all start on an empty network. demands[task] lists {link, bytes/s at speed 1}, none

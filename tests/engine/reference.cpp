@@ -11,7 +11,7 @@ namespace {
 
 constexpr Picoseconds kNotYet = std::numeric_limits<Picoseconds>::max();
 
-// What task i waits for: its dependencies and the task before it on its stream.
+// Returns the tasks for which each task waits: its dependencies and the task before it on its stream.
 std::vector<std::vector<TaskId>> all_predecessors(const Program& program) {
   std::vector<std::vector<TaskId>> before(program.size());
   for (TaskId task = 0; task < program.size(); ++task) {

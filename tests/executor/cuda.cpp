@@ -1,4 +1,4 @@
-// What runs on a GPU, against plain loops on the host. Without a GPU each case says so and passes.
+// Kernels and programs on a GPU, against plain loops on the host. Without a GPU each case says so and passes.
 
 #include "executor/cuda_executor.hpp"
 #include "processes/socket_world.hpp"
@@ -268,7 +268,7 @@ TEST_CASE("attention backward, of grouped queries too, ends without a fault") {
 
 namespace {
 
-// Of two stages and two replicas on one GPU.
+// A program of two stages and two replicas on one GPU.
 struct SharedProgram {
   static Job job() {
     const std::string text =
@@ -342,7 +342,7 @@ TEST_CASE("an iteration without marks does the same work in less time") {
     double marked = 1e9;
     double bare = 1e9;
     double last = 0;
-    // In turns: what one leaves recorded is not what the other waits for.
+    // Takes turns with and without marks: events that one leaves recorded are not those that the other waits for.
     for (int i = 0; i < 8; ++i) {
       const TaskTime span = executor.iterate_unmarked();
       CHECK(span.ready > last);

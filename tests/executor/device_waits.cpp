@@ -1,4 +1,4 @@
-// What streams wait for orders a plan as its program does: no less, and no more.
+// The waits of streams order a plan as its program does: no less, and no more.
 
 #include "executor/device_waits.hpp"
 
@@ -49,7 +49,7 @@ std::vector<RankPlan> plans_of(const NamedJob& job) {
   return out;
 }
 
-// By queue, how many of its tasks have ended for sure when a task begins.
+// By queue, how many of its tasks have surely ended when a task begins.
 using Ended = std::vector<std::uint32_t>;
 
 // `waits`: by task, what it waits for beside the task before it in its queue. The host's queues are left out at the
@@ -78,7 +78,7 @@ std::vector<Ended> ended_before(const RankPlan& plan, const DeviceWaits& waits) 
   return out;
 }
 
-// Without the host's own order: as if it had no queue and waited for nothing.
+// Returns the waits without the host's own order: as if the host had no queue and waited for nothing.
 DeviceWaits without_host(const RankPlan& plan) {
   DeviceWaits out(plan.tasks.size());
   for (std::uint32_t task = 0; task < plan.tasks.size(); ++task) {

@@ -59,7 +59,7 @@ PassSpan span_of(const Pass& pass) {
   return out;
 }
 
-// What a rank ran is what its stage's order says, of a pair either first.
+// Checks that a rank ran its stage's order, in which the passes of a pair may change places.
 void check_order(const std::vector<PassSpan>& ran, std::vector<Pass> order) {
   REQUIRE(ran.size() == order.size() + 1);
   CHECK(ran.back().kind == TaskKind::optimizer);

@@ -24,7 +24,7 @@ class Together {
   const std::vector<std::vector<measure::TaskTime>>& times() const { return times_; }
 
  private:
-  // Who takes part in a task, by what its members know of it: the how many-th of its group or direction.
+  // The members that take part in a task, by what they know of it: the how many-th of its group or direction.
   struct Meeting {
     std::size_t members = 0;
     std::vector<std::pair<std::size_t, std::uint32_t>> begun;  // rank and task

@@ -75,7 +75,7 @@ std::string file_of(int file, bool only_if_written) {
   return path.data();
 }
 
-// By the kernel's own calls, which nothing counts.
+// Logs a call by the kernel's own calls, which nothing counts.
 void note(std::string_view call, const std::string& path) {
   const long log = ::syscall(SYS_openat, AT_FDCWD, plan().log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   const std::string line = std::string(call) + " " + path + "\n";
@@ -88,7 +88,7 @@ bool is_watched(const std::string& path) {
          path[plan().folder.size()] == '/';
 }
 
-// Whether it is this call's turn to fail.
+// True if it is this call's turn to fail.
 bool is_turn(std::string_view call, const std::string& path) {
   static std::atomic<long> count{0};
   if (!is_watched(path)) return false;
@@ -100,7 +100,7 @@ bool is_turn(std::string_view call, const std::string& path) {
   return number == plan().at;
 }
 
-// What has to happen before the fault is done.
+// Does the fault: kills the program, or sets errno and returns -1.
 int fail() {
   if (plan().fault == "kill") ::kill(::getpid(), SIGKILL);
   errno = std::atoi(plan().fault.c_str());

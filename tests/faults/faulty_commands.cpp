@@ -47,7 +47,7 @@ constexpr const char* kMachine =
     "key,value\nprocessor,A processor\nprocesses,4\ncores,2\nmemory_bytes,16000000000\ncache_bytes,4000000\n"
     "clock_hz,2000000000\nsystem,Linux\n";
 
-// What a machine of 20 GFLOP/s and 8 GB/s in each direction would have measured.
+// The tables that a machine of 20 GFLOP/s and 8 GB/s in each direction would have measured.
 std::string product_table() {
   std::string out = "b,m,n,k,latency_us\n";
   for (const int m : {64, 256, 1024, 2048}) {
@@ -103,7 +103,7 @@ Files two_traces() {
 
 bool is_staged(const std::string& file) { return file.find(".partial-") != std::string::npos; }
 
-// What is being written when this file is: a staged file has its target's name in front.
+// The name of the file that is being written as this one: a staged file has its target's name in front.
 std::string written_file(const std::string& file) {
   return fs::path(file.substr(0, file.find(".partial-"))).filename().string();
 }
@@ -123,7 +123,7 @@ class Trial {
     for (const std::string& output : job.outputs) REQUIRE_MESSAGE(whole_.contains(output), output);
   }
 
-  // Whether there was an n-th call.
+  // Runs the job with the fault at its n-th call; false: there was no n-th call.
   bool run_at(long n) {
     const FaultyRun trial = run_with_fault(job_, fault_, n);
     if (std::ssize(trial.calls) < n) {
@@ -167,7 +167,7 @@ class Trial {
       const std::string& text = after.second;
       CAPTURE(name);
       if (is_staged(name)) {
-        // Only what could not be removed, and then that is said.
+        // A staged file stays only if it could not be removed, and then that is said.
         CHECK((fault_ == Fault::kill || (failed.name == "remove" && failed.file == name)));
         CHECK((fault_ == Fault::kill || trial.finished.err.find(name) != std::string::npos));
       } else if (name != job_.journal) {
@@ -185,7 +185,7 @@ class Trial {
     if (trial.finished.status == 0) check_whole(trial.after, job_.journal);
   }
 
-  // From the same files, however they came about, the same follows.
+  // Checks that the command resumes, once for equal files: they lead to the same, however they came about.
   void check_resumption(const FaultyRun& trial) const {
     Files files;
     for (const auto& [name, text] : trial.after) files[is_staged(name) ? written_file(name) + " staged" : name] = text;

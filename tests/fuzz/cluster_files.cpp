@@ -1,4 +1,4 @@
-// What schedulers and clouds print of a cluster ends as nodes or as a refusal with a place, whatever it says.
+// A cluster as schedulers and clouds print it ends as nodes or as a refusal with a place, whatever it says.
 
 #include "import/cluster_choice.hpp"
 #include "import_sources.hpp"

@@ -1,4 +1,4 @@
-// What a fuzz target requires of the code it feeds. What does not hold is said before the program aborts, so that the
+// Requirements of a fuzz target on the code that it feeds. A broken one is said before the program aborts, so that the
 // log of a search shows more than a stack.
 
 #pragma once

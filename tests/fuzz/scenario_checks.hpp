@@ -30,7 +30,7 @@ inline Scenario parse(std::string text) {
   return parse_scenario(Document::from_text(std::move(text), "none/s.yaml"), shipped_folders());
 }
 
-// Nothing where the text is refused, with its place.
+// Reads a scenario; nothing where the text is refused, with its place.
 inline std::optional<Scenario> scenario_of(const std::string& text) {
   try {
     return parse(text);

@@ -29,7 +29,7 @@ Value ordered(Value value) {
 
 std::string meaning_of(const std::string& text) { return emit_yaml(ordered(parse_yaml(text, "scenario"))); }
 
-// What the text says once the key has its value.
+// Returns the meaning of the text once the key has its value.
 std::string meaning_with(const std::string& text, const serve::KeyEdit& edit) {
   Value root = parse_yaml(text, "scenario");
   const Location where{"scenario", 0, 0};

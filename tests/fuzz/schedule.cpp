@@ -17,7 +17,7 @@ using namespace mirfak;
 constexpr int kMaxStages = 8;
 constexpr int kMaxMicrobatches = 16;
 
-// Of a file that fits so few stages and microbatches, what it fits.
+// Returns a small shape that the schedule of a file fits; nullopt: it fits none with so few stages and microbatches.
 std::optional<PipelineShape> shape_of(const Schedule& schedule) {
   for (int stages = 1; stages <= kMaxStages; ++stages) {
     for (int microbatches = 1; microbatches <= kMaxMicrobatches; ++microbatches) {

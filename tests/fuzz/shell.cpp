@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-// Any bytes as a script: it is read, or refused with a place.
+// Any bytes, as a script, are read, or refused with a place.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   using namespace mirfak;
   if (size > 4096) return 0;

@@ -47,7 +47,7 @@ TEST_CASE(
   CHECK(small.mape <= 0.038);
   CHECK(small.median_ape <= 0.017);
 
-  // Of rows that chose none of the figures.
+  // Errors of the rows that chose none of the figures.
   const SourceScore times = score(runs, "functional tests", "A");
   CHECK(times.errors.count >= 60);
   CHECK(times.errors.mape <= 0.081);

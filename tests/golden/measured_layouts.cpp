@@ -3,9 +3,9 @@
 // once, by their mean.
 //
 // Groups that are worse than 3 %, and why:
-// - BLOOM, batch 1568: the favourite's own measurement contradicts its table, where the same layout takes 1 % longer
-// for
-//   31 % more sequences. BLOOM, tensor 4 x data 8 against tensor 8: predicted 0.3 and 2.2 % apart the wrong way round,
+// - BLOOM, batch 1568: the favourite's own measurement contradicts its table: there the same layout takes 1 % longer
+//   for 31 % more sequences.
+//   BLOOM, tensor 4 x data 8 against tensor 8: predicted 0.3 and 2.2 % apart the wrong way round,
 //   measured 7 and 3; runs of these tables differ by 1 to 5 %.
 // - vTrain, 39.1B: the favourite's neighbours with microbatches of 3, 4 and 6 measure 17.6, 17.4 and 16.1 s, so more is
 //   not monotonously better or worse; 10.6 % is at most half noise.
@@ -71,7 +71,7 @@ struct LayoutGroup {
     for (const Layout& layout : layouts) pairs.push_back({layout.predicted_s, layout.mean_s()});
     return rank_correlation(pairs);
   }
-  // Of equal layouts measured again; 0: none was.
+  // The largest spread of a layout that was measured again; 0: none was.
   double noise() const {
     double most = 0;
     for (const Layout& layout : layouts) most = std::max(most, layout.spread());
@@ -79,7 +79,7 @@ struct LayoutGroup {
   }
 };
 
-// Where a row says that it was read, without its place there.
+// Returns the source of a row without its place there.
 std::string source_of(const MeasuredRun& run) {
   static const std::regex place(" (row|case) .*");
   return std::regex_replace(run.source, place, "");
@@ -155,7 +155,7 @@ std::string in_a_line(const std::string& strategy) {
   return std::regex_replace(strategy.substr(strategy.find('\n') + 1), breaks, " ");
 }
 
-// Where the favourite is not among the best, both.
+// Prints a group; where the favourite is not among the best, also the favourite and the best.
 void print(const LayoutGroup& group) {
   fmt::print("{:<36}{:<22}{:<16}{:>6}{:>7}{:>9}{:>9.2f} %{:>8.2f}{:>9}\n", group.table, group.model.substr(0, 21),
              group.gpu.substr(0, 15), group.gpus, group.batch, group.layouts.size(), 100 * group.loss(),

@@ -93,7 +93,7 @@ struct SailorNode {
 SailorNode sailor_node(const std::string& gpu) {
   if (gpu == "GH-96") return {"alps-gh200", "network: slingshot-11, ports: 4"};
   if (gpu == "RTX-3090") return {"rtx-3090-pcie-8", "network: tcp-1g, ports: 1"};
-  // What is called RTX-2080 are cards of 11 GiB: runs hold 8.7 GiB on each, and layers take 1.05 times a Titan RTX's
+  // Cards called RTX-2080 are those of 11 GiB: runs hold 8.7 GiB on each, and layers take 1.05 times a Titan RTX's
   // time where an RTX 2080, of 8 GiB, has 0.62 of its FLOP/s.
   return {gpu == "Titan-RTX" ? "titan-rtx-8" : "rtx-2080-ti-8", "network: tcp-25g, ports: 1"};
 }

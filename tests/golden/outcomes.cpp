@@ -1,4 +1,4 @@
-// Whether measured runs fitted into memory, against whether they are predicted to: studies of Megatron Bridge in which
+// Measured runs that fitted into memory or did not, against their predictions: studies of Megatron Bridge in which
 // one option changes (../shared/effects); AMP's and Sailor's runs are in mixed_clusters.cpp, and published runs, which
 // all ran, in accuracy.cpp. Bounds are what the model reaches today.
 

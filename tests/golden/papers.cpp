@@ -36,7 +36,7 @@ std::vector<IterationResult> all_points_of(const std::string& sweep_file) {
   return results;
 }
 
-// Of a sweep whose points all fit in memory.
+// The results of a sweep whose points all fit in memory.
 std::vector<IterationResult> points_of(const std::string& sweep_file) {
   std::vector<IterationResult> results = all_points_of(sweep_file);
   for (const IterationResult& result : results) CHECK(result.fits);
@@ -45,7 +45,7 @@ std::vector<IterationResult> points_of(const std::string& sweep_file) {
 
 double figure(const IterationResult& result, const std::string& key) { return figure_value(key, result).number; }
 
-// The share of time that the second saves.
+// The share of time that the second saves against the first.
 double gain(const IterationResult& before, const IterationResult& after) {
   return before.iteration_time_s / after.iteration_time_s - 1;
 }

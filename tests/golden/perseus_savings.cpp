@@ -1,4 +1,4 @@
-// What Perseus saved without slowing an iteration down (arXiv 2312.06902; published-savings.csv), and while another
+// Savings of Perseus at unchanged iteration times (arXiv 2312.06902; published-savings.csv), and while another
 // pipeline is slow (published-straggler.csv), against the frontier of a scenario of each pipeline: nothing of it is
 // measured, neither the passes nor their power, but where the table names a profile. Bounds are what the models reach
 // today, rounded up.
@@ -39,7 +39,7 @@ ClockedProgram program_of_profile(const std::filesystem::path& path, int microba
   return profiled_pipeline(profile, {stages, 1, microbatches, stages}, schedule_named("1f1b"), blocked_w);
 }
 
-// What each pipeline saves that waits for one that takes so many times as long, in percent, by slowdown.
+// Returns what each pipeline saves while it waits for one that takes so many times as long, in percent, by slowdown.
 std::vector<double> savings_beside_straggler(const ClockedProgram& clocked, const std::vector<double>& slowdowns) {
   const Frontier found = frontier(clocked, slowdowns);
   std::vector<double> out;
@@ -50,7 +50,7 @@ std::vector<double> savings_beside_straggler(const ClockedProgram& clocked, cons
   return out;
 }
 
-// In percent of the energy at the highest clocks, for iterations that take so many percent longer.
+// The saving in percent of the energy at the highest clocks, for iterations that take so many percent longer.
 double saving_of(const std::filesystem::path& scenario, double slowdown) {
   const ClockedProgram clocked = program_of_scenario(scenario);
   const double highest_j = execute_clocks(clocked, highest_clocks(clocked)).energy_j;
@@ -102,7 +102,7 @@ TEST_CASE("savings beside a straggler that Perseus published, from scenarios and
   }
 }
 
-// Until the straggler takes so long that the slowest useful clocks end in time; from there on all only wait longer.
+// Savings grow until the slowest useful clocks end in time beside the straggler; from there on all only wait longer.
 TEST_CASE("the slower the straggler, the more is saved, until nothing is left to slow down") {
   const std::vector<double> saved =
       savings_beside_straggler(program_of_scenario(kFolder / "gpt3-175b-a100.yaml"), {1.05, 1.1, 1.2, 1.3, 1.5});

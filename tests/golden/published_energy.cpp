@@ -50,7 +50,7 @@ TEST_CASE("energy and CO2 of published trainings by their authors' convention") 
     const std::string& scenario = table.text(row, table.require("scenario"));
     CAPTURE(scenario);
     const TrainingPrediction found = predicted(scenario, overrides);
-    // To a whole number of iterations.
+    // The hours are those of a whole number of iterations.
     CHECK(found.gpu_hours == doctest::Approx(table.number(row, table.require("gpu_hours"), 0, 1e12)).epsilon(1e-4));
     CHECK(kilowatt_hours(found.nameplate_energy_j) ==
           doctest::Approx(table.number(row, table.require("energy_kwh"), 0, 1e12)).epsilon(1e-4));

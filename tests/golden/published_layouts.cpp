@@ -65,7 +65,7 @@ constexpr Row kRows[] = {
     {"nemo-userguide-excerpts-and-digitised", 7},
 };
 
-// What frameworks could do when they ran these rows.
+// The abilities that frameworks had when they ran these rows.
 struct Abilities {
   std::string framework;
   bool model_parallel = true;
@@ -78,7 +78,7 @@ struct Abilities {
 };
 
 const Abilities& abilities_of(const Framework& framework) {
-  // One that inherits from another stands before it.
+  // A framework that inherits from another stands before it.
   static const std::vector<Abilities> known = {
       {"megatron-core"},
       {"megatron-lm-2022", true, true, true, false, false, false, 0},
@@ -183,7 +183,7 @@ StrategySpace space_of(const Job& job) {
   return space;
 }
 
-// Only the expert's layout: that it can be found at all shows that it is in the space.
+// Searches only the expert's layout: that it can be found at all shows that it is in the space.
 SearchResult search_for_layout(const Job& job, StrategySpace space) {
   const Strategy& s = job.strategy;
   const auto ends = fewer_at_ends(s);

@@ -48,9 +48,9 @@ TEST_CASE("arXiv 2205.05198, table 5: sequence parallelism and selective recompu
   CHECK(std::abs(error(simulated("gpt-1t-a100.yaml").iteration_time_s, 71.49)) < 0.15);
 }
 
-// Their chunks are single layers, the first and the last only embedding and head (section 3.3.2), and nothing is
+// Chunks of this run are single layers, the first and last only embedding and head (section 3.3.2), and nothing is
 // recomputed. A batch of 16.8 M tokens is 32 microbatches of each replica on 8,192 GPUs, and 16 on 16,384.
-// What of the drop the network makes is what a fabric without bottlenecks does not show.
+// The part of the drop that the network makes is not to be seen on a fabric without bottlenecks.
 TEST_CASE("Llama 3 405B (arXiv 2407.21783, table 4): 430 and 400 TFLOP/s per GPU on 8,192 and 16,384, within 15 %") {
   std::string layers = "0";
   for (int chunk = 0; chunk < 126; ++chunk) layers += ", 1";

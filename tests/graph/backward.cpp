@@ -39,7 +39,7 @@ TEST_CASE("the gradient of a broadcast is a sum") {
   CHECK(names(graph, sum->inputs) == Names{"d_y"});
   CHECK(names(graph, sum->outputs) == Names{"d_row"});
   CHECK(sum->outputs[0].labels == AxisLabels{b, h});
-  // That of x is the gradient of the sum itself: no kernel but that of the row.
+  // The gradient of x is the gradient of the sum itself: no kernel but that of the row.
   CHECK(names(graph, find(graph, "d_make_row")->inputs) == Names{"d_row"});
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a scan's gradient is one call that reads what is saved and writes all
     CHECK(labels.width == AxisLabels{p});
     CHECK(must_be_whole(*op, s));
   }
-  // What backward keeps is what the gradient reads, so not y.
+  // Backward keeps the tensors that the gradient reads, so not y.
   const ActivationPlan plan = plan_activations(graph, {});
   CHECK(plan.kept == std::vector<TensorId>{x, step, in, out});
 }

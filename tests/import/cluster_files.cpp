@@ -1,4 +1,4 @@
-// What schedulers and clouds print of a cluster, in their documented layouts, becomes the nodes of a launch; and
+// A cluster in the documented layouts of schedulers and clouds becomes the nodes of a launch; and
 // whatever else stands there is refused at its place.
 
 #include "import/cluster_facts.hpp"
@@ -95,7 +95,7 @@ ImportFile task(const std::string& resources, int nodes = 4) {
           fmt::format("name: a\nresources:\n{}num_nodes: {}\nrun: |\n  torchrun t.py\n", resources, nodes)};
 }
 
-// As of a node whose pairs of GPUs are joined as `cell` says.
+// A matrix of a node whose pairs of GPUs are joined as `cell` says.
 ImportFile matrix(int gpus, const std::string& cell, int ports) {
   std::string text = "\t\x1b[4mGPU0";
   for (int i = 1; i < gpus; ++i) text += fmt::format("\tGPU{}", i);

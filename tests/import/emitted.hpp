@@ -1,4 +1,4 @@
-// Drawn jobs, what is written of them for a target, and what is read back of that.
+// Drawn jobs, the files that are written of them for a target, and the jobs that are read back.
 
 #pragma once
 
@@ -21,7 +21,7 @@ std::string drawn_accelerate_job(std::mt19937& random);
 
 // The scenario of such a text; nullopt where it cannot run.
 std::optional<Scenario> drawn_scenario(const std::string& text);
-// What is written of it; nullopt where the program cannot express it.
+// The files that are written of a job; nullopt where the program cannot express it.
 std::optional<std::vector<LaunchFile>> written_files(const Job& job, LaunchTarget target,
                                                      Launcher launcher = Launcher::none);
 

@@ -1,4 +1,4 @@
-// What the tests of formats share: files of ../shared/launch-configs, and scenarios made of drafts.
+// Functions that the tests of formats share: files of ../shared/launch-configs, and scenarios made of drafts.
 
 #pragma once
 
@@ -32,7 +32,7 @@ std::string first_obstacle(const ImportedJob& job);
 // The draft's scenario on so many nodes of a type.
 Scenario scenario_of(const ImportDraft& draft, const std::string& nodes, int count);
 
-// Why the scenario cannot run on any number of these nodes from 1 to 128, doubling; "": on one of them it can. `read`
+// Says why the scenario cannot run on any number of these nodes from 1 to 128, doubling; "": on one it can. `read`
 // imports it for so many GPUs.
 std::string why_it_cannot_run(const std::function<ImportDraft(std::int64_t gpus)>& read, const std::string& nodes,
                               int gpus_of_node);

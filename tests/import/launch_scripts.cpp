@@ -79,7 +79,7 @@ TEST_CASE("copying, changing rights, removing and packing a script runs none") {
     CHECK(strategy_of(job, "tensor") == "2");
     CHECK(!has_note(job, "starts 2 programs"));
   }
-  // What starts scripts does run it.
+  // A command that starts scripts does run the other one.
   for (const char* command :
        {"bash other.sh", "srun bash other.sh", "./other.sh", "nohup bash ./other.sh &", "exec bash other.sh"}) {
     INFO(command);

@@ -44,7 +44,7 @@ std::string text_of(const fs::path& path) {
   return out.str();
 }
 
-// What a key of the scenario says: "strategy.tensor"; "" where nothing does.
+// Returns the value of a key of the scenario: "strategy.tensor"; "" where it has none.
 std::string said(const ImportDraft& draft, const std::string& key) {
   const Value* at = &draft.scenario();
   std::stringstream steps(key);
@@ -58,7 +58,7 @@ std::string said(const ImportDraft& draft, const std::string& key) {
   return out;
 }
 
-// What a line of the report says of a key, where models of blocks do not have it.
+// Returns the value of a key; where models of blocks do not have it, the one in a line of the report.
 std::string reported(const ImportDraft& draft, const std::string& key) {
   std::string out = said(draft, key);
   if (!out.empty()) return out;
@@ -80,7 +80,7 @@ std::string number_text(const std::string& text) {
   return fmt::format("{}", value);
 }
 
-// How many columns are as the table says; others are printed with the name.
+// Counts the columns that are as the table says; prints the others with the name.
 void compare(const ImportDraft& draft, const CsvTable& table, std::size_t row, const std::vector<Oracle>& oracles,
              const std::string& name) {
   for (const Oracle& oracle : oracles) {

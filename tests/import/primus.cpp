@@ -132,7 +132,7 @@ TEST_CASE("all of Primus's experiments import to the layout that they state") {
     MESSAGE("skipped: no ../shared/launch-configs/primus");
     return;
   }
-  // One is a template that names no model. On one node of eight GPUs; others need more of them, or have models that
+  // A template that names no model is refused. 234 run on one node of eight GPUs; others need more, or have models that
   // mirfak does not describe.
   CHECK(read == 275);
   CHECK(refused == 1);

@@ -91,7 +91,7 @@ TEST_CASE("programs that only share some of Megatron-LM's options are not taken 
   CHECK(has(why_not("run.sh", script("torchrun train.py --num_layers 8 --micro_batch_size 4 --model_name_or_path x "
                                      "--data_dir d --epochs 3")),
             "no reader knows"));
-  // By options alone, of a program of another name: nearly all of them are Megatron-LM's.
+  // A program of another name is known by its options alone: nearly all of them are Megatron-LM's.
   const ImportedJob job = job_of("run.sh", script(fmt::format("torchrun --nproc_per_node 8 my_gpt.py{}", kSizes)));
   CHECK(job.complete);
   REQUIRE_FALSE(job.draft.notes.empty());

@@ -140,4 +140,34 @@ TEST_CASE("what a template leaves to be filled in is a word, where bash would fi
             "<steps>"));
 }
 
+TEST_CASE("values that nobody states: a variable, a parameter of the script, the output of a command") {
+  const std::string start =
+      "torchrun --nproc_per_node 8 finetune.py --per_device_train_batch_size 2 --max_length 2048 --bf16 True ";
+  const auto hint = [&](const std::string& options) {
+    try {
+      script(start + options);
+    } catch (const Error& error) {
+      return error.hint();
+    }
+    return std::string();
+  };
+  CHECK(hint("--model_name_or_path $MODEL") == "say --env MODEL=VALUE");
+  CHECK(hint("--model_name_or_path $2") == "say the script's parameters: --arg WORD for each of 2, in their order");
+  CHECK(hint("--model_name_or_path $1/$SIZE") ==
+        "say --env SIZE=VALUE, and the script's parameters: --arg WORD for each of 1, in their order");
+  CHECK(hint("--model_name_or_path $(cat model)") ==
+        "the output of commands is not known: write the value in place of the command");
+}
+
+TEST_CASE("nodes that a script leaves to its environment are those of --nodes") {
+  const std::string command =
+      "python3 -m verl.trainer.main_ppo data.train_batch_size=1024 data.max_prompt_length=512 "
+      "data.max_response_length=1024 actor_rollout_ref.model.path=$HOME/models/Qwen2.5-7B-Instruct "
+      "actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=4 "
+      "actor_rollout_ref.rollout.n=4 trainer.n_gpus_per_node=8 trainer.nnodes=$NNODES";
+  const ImportedJob job = imported({{"run.sh", "#!/bin/bash\n" + command + "\n"}}, "hgx-h100:2");
+  CHECK(said(job.draft, "model") == "qwen2.5-7b");
+  CHECK(said(job.draft, "cluster.nodes") == "[{type: hgx-h100, count: 2}]");
+}
+
 }  // namespace programs_of_users_test

@@ -1,4 +1,4 @@
-// What is written for a program and read again is the same iteration, or the file says what is lost.
+// A job that is written for a program and read again is the same iteration, or the file says what is lost.
 
 #include "import/read_back.hpp"
 
@@ -31,7 +31,7 @@ std::optional<std::vector<LaunchFile>> noted(const Job& job, LaunchTarget target
   }
 }
 
-// Of the job that the files are read as from a folder.
+// Returns the time of the job that the files are read as from a folder.
 double time_read_again(const std::vector<LaunchFile>& files) {
   const ScratchFolder folder;
   std::vector<ImportFile> stored;
@@ -46,7 +46,7 @@ double time_read_again(const std::vector<LaunchFile>& files) {
   return simulate(parse_scenario(read.scenario, import_sources()).job).result.iteration_time_s;
 }
 
-// With habits and options that few programs have words for.
+// Adds habits and options that few programs have words for.
 std::string with_more(std::string text, std::mt19937& random) {
   const std::size_t at = text.find("training: {") + 11;
   if (random() % 4 == 0) text.insert(at, "blocking_launches: true, ");

@@ -1,4 +1,4 @@
-// What is written for a program is read back as the same strategy: what the tests of that share.
+// Functions that tests share in which a job is written for a program and read back as the same strategy.
 
 #pragma once
 
@@ -17,7 +17,7 @@ T drawn(std::mt19937& random, std::initializer_list<T> choices) {
 // The strategy without what decides nothing where other fields say so.
 Strategy meant_strategy(const Job& job);
 
-// Each field of it, batch, length of sequences, precision and layers.
+// Checks each field of it, batch, length of sequences, precision and layers.
 void check_same_strategy(const Job& before, const Job& after);
 
 }  // namespace mirfak

@@ -30,7 +30,7 @@ for name in torchrun python deepspeed; do eval "$name() { show $name \"\$@\"; }"
 export -f show
 )PRELUDE";
 
-// What the scripts of launchers start beside: programs whose output is not known print nothing, as the reader takes it.
+// Programs that scripts of launchers start beside: they print nothing, as the reader takes it of unknown output.
 constexpr const char* kStandIns = R"PRELUDE(
 srun() {
   local pre='<srun>'
@@ -58,7 +58,7 @@ struct TemporaryFolder {
 
 bool has_bash() { return std::system("bash -c 'exit 0' >/dev/null 2>&1") == 0; }
 
-// What bash hands to the commands of each script, each in a folder of its own.
+// Returns the words that bash hands to the commands of each script, each in a folder of its own.
 std::vector<std::string> by_bash(const std::vector<std::string>& scripts, const std::string& arguments,
                                  const std::string& prelude) {
   const TemporaryFolder folder;

@@ -22,7 +22,7 @@ ImportDraft titan(const std::string& text, std::optional<std::int64_t> gpus = {}
   return titan(ImportFile{"job.toml", text}, gpus);
 }
 
-// What was not understood, by the option.
+// Lists the options that were not understood, each with the reason.
 std::vector<std::string> unknown_in(const ImportDraft& draft) {
   std::vector<std::string> out;
   for (const ImportLine& line : draft.lines()) {

@@ -1,4 +1,4 @@
-// Collectives. What a device has behind one is made of what the devices of its group had before it, and of nothing
+// Collectives. A device's result is made of the tensors that its group's devices had before, and of nothing
 // else.
 
 #include "interpreter/devices.hpp"
@@ -26,7 +26,7 @@ double Devices::bytes_of(const BlockStep& step) const {
     both.insert(used(step.to.axes[i]));
     const MeshAxisSet joined = step.collective == CollectiveKind::shift ? step.from.axes[i] : both;
     std::int64_t part = part_of(graph().extent(tensor.axes[i]), program_.mesh.size(joined));
-    // What appears is cut out of a buffer, what disappears fills one up.
+    // A division that appears cuts a part out of a buffer; one that disappears fills a buffer up.
     MeshAxisSet appears = joined;
     appears.erase(step.from.axes[i]);
     MeshAxisSet disappears = joined;
@@ -127,7 +127,7 @@ void Devices::run_collective(const BlockStep& step) {
     bytes = std::max({bytes, bytes_of(step.tensor, Piece(from[own])), bytes_of(step.tensor, made)});
     result.pieces.push_back(std::move(made));
   }
-  // What was moved, where all parts are equal.
+  // The bytes that were moved must be those of the step, where all parts are equal.
   if (layout_.is_even() && std::abs(bytes - bytes_of(step)) > 1e-9 * (1 + bytes)) {
     fail(step.op, what + " moves other parts than its shardings say");
   }

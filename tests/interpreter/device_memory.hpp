@@ -18,7 +18,7 @@ struct Version {
   OperatorId for_operator = -1;  // a part with rows of neighbours, for this operator alone
 };
 
-// What the devices hold: of each tensor some versions, since a tensor that was gathered for one operator also lies as
+// The tensors that devices hold: some versions of each, since a tensor that was gathered for one operator also lies as
 // it did before.
 class DeviceMemory {
  public:
@@ -29,9 +29,9 @@ class DeviceMemory {
   }
   // A version that is partial over exactly these mesh axes and has, on every device, at least a box; null: none.
   const Version* find(TensorId tensor, MeshAxisSet partial, const std::vector<Box>& boxes) const;
-  // As find, but of copies only those that are these boxes and no more.
+  // Finds as find() does, but of copies only those that are these boxes and no more.
   const Version* find_strictly(TensorId tensor, const std::vector<Box>& boxes) const;
-  // Any version with these boxes, whatever it is a part of.
+  // Finds any version with these boxes, whatever it is a part of.
   const Version* find_any(TensorId tensor, const std::vector<Box>& boxes) const;
   void drop_rows_for(OperatorId id) {
     for (auto& [tensor, versions] : versions_) {

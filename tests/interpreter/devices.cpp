@@ -12,7 +12,7 @@ namespace {
 
 bool has_no_step(const Operator& op) { return op.kind == OperatorKind::view || op.part_of_kernel; }
 
-// Sums of gradients: what enters may be part of a sum, and what leaves is then, too.
+// True for sums of gradients: if an operand is a part of a sum, so is the result.
 bool adds(const Operator& op) {
   if (op.kind != OperatorKind::elementwise || op.gradient_of >= 0 || op.inputs.size() != 2) return false;
   return op.phase == Phase::weight_gradient || (op.phase == Phase::activation_gradient && op.function == "add");
@@ -91,7 +91,7 @@ void Devices::run(const std::vector<BlockStep>& steps, const std::set<OperatorId
   }
 }
 
-// Runs what makes a tensor, where that has no step of its own and has not run.
+// Runs the operator that makes a tensor, where it has no step of its own and has not run.
 void Devices::make_available(TensorId tensor) {
   for (const OperatorId id : waiting_) {
     const Operator& op = graph().op(id);
@@ -138,7 +138,7 @@ const Version& Devices::version_for(OperatorId id, const Operand& operand, const
   if (adds(op) || partly) {
     if (const Version* found = memory_.find_any(operand.tensor, boxes)) return *found;
   }
-  // What a product gathered, and what attention used with other labels divided, may be kept as it was used.
+  // An operand that a product gathered, or that attention read with other labels divided, may be kept as it was read.
   const bool keeps = !program_.plan.by_compiler && (op.keeps_gathered || op.kind == OperatorKind::attention);
   if (keeps && op.phase != Phase::forward && graph().tensor(operand.tensor).role == TensorRole::activation) {
     if (const Version* found = aside_.find(operand.tensor, {}, boxes)) return *found;
@@ -229,7 +229,7 @@ void Devices::finish_losses(OperatorId id) {
   }
 }
 
-// What an operator made lies at home, once its collectives are done: of what was made larger devices keep their part.
+// Leaves the results of an operator at home once its collectives are done: devices keep their parts of larger results.
 void Devices::settle(OperatorId id) {
   if (!program_.plan.by_compiler || unfinished_.contains(id)) return;
   for (const Operand& output : graph().op(id).outputs) {

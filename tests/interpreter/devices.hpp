@@ -26,7 +26,7 @@ class Devices {
   void forget(const std::vector<TensorId>& kept);
   // Forgets copies: what lies at home stays.
   void forget_copies();
-  // Whether an operator has read it since forget().
+  // True if an operator has read the tensor since forget().
   bool was_read(TensorId tensor) const { return read_.contains(tensor); }
 
  private:
@@ -66,7 +66,7 @@ class Devices {
   void start_ring(Ring& ring) const;
   void shift_ring(Ring& ring, const BlockStep& step) const;
   void run_piece_of_ring(Ring& ring, const BlockStep& step) const;
-  // What each device receives from the one that many places further on.
+  // Returns the pieces that each device receives from the device `from` places further on.
   PiecesOfDevices received(const PiecesOfDevices& sent, MeshAxis mesh, int from) const;
 
   // edges.cpp
@@ -96,7 +96,7 @@ class Devices {
   mutable std::set<TensorId> read_;
   std::set<OperatorId> waiting_;  // operators without steps that have not run
   std::map<OperatorId, std::pair<std::vector<Ranges>, MeshAxisSet>> unfinished_;  // losses whose classes are divided
-  // What passed round the ring of a forward operator, by tensor and device: the piece that the last kernel read.
+  // The pieces that passed round the ring of a forward operator, by tensor and device, as the last kernel read them.
   std::map<OperatorId, std::map<TensorId, std::vector<Piece>>> left_by_ring_;
 };
 

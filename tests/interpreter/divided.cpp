@@ -1,5 +1,5 @@
-// One list of steps after the other: forward, recomputation, backward. Kernels of views and of what runs as part of
-// another kernel are no steps: they run when something asks for what they make.
+// One list of steps after the other: forward, recomputation, backward. Kernels of views and those that run as parts of
+// another kernel are no steps: they run when something asks for their results.
 
 #include "interpreter/divided.hpp"
 
@@ -149,8 +149,8 @@ class Prover {
     fail_internal(graph_.tensor(id).name + " does not lie as it should at the end");
   }
 
-  // What is kept for backward is what backward reads (all that it lacks it would have failed for), and takes as many
-  // bytes as the program says; so does what is made again.
+  // Backward must read all that is kept for it (for all that it lacks it would have failed), and that takes as many
+  // bytes as the program says; so do the tensors that are made again.
   void check_kept(const std::vector<OperatorId>& recomputed) const {
     double kept = 0;
     bool gathered = false;
@@ -173,7 +173,7 @@ class Prover {
     }
   }
 
-  // Of a tensor at home, on the device that has most of it.
+  // The bytes of a tensor at home, on the device that has most of it.
   double bytes(TensorId id) const {
     double most = 0;
     for (const Box& box : boxes_of(layout_, id, home(id))) most = std::max(most, static_cast<double>(count(box)));

@@ -14,7 +14,7 @@ struct DividedProgram {
   const ShardingPlan& plan;
   std::span<const TensorId> dropped;  // not kept for backward
   const Meaning& meaning;             // of block.graph
-  // Whether gradients of parameters are reduced and stepped on as weight_update() says; else they are sums over the
+  // True if gradients of parameters are reduced and stepped on as weight_update() says; else they are sums over the
   // mesh axes of ParameterShard::gradient_partial, as rules leave them.
   bool updates = false;
 };
@@ -22,7 +22,7 @@ struct DividedProgram {
 // The sequences that devices have, by the batch norms that run over them; none where the batch is not divided.
 SequenceGroups sequence_groups(const OperatorGraph& graph, const DeviceMesh& mesh, const ShardingPlan& plan);
 
-// What a check saw, for tests that want it to have seen something.
+// Counts of the things that a check saw, for tests that want it to have seen some.
 struct Proof {
   int kernels = 0;      // on each device
   int collectives = 0;  // each checked for its group and its bytes

@@ -57,7 +57,7 @@ std::vector<Devices::Edge> Devices::edges_of(OperatorId id, const Operand& opera
           touched.insert(window.stride * step + window.dilation * tap + window.offset);
         }
       }
-      // All from the first to the last that there is.
+      // Takes all rows from the first to the last that there is.
       const std::int64_t first = std::max<std::int64_t>(*touched.begin(), 0);
       const std::int64_t end = std::min(*touched.rbegin() + 1, edge.own * edge.parts);
       if (first >= end) continue;
@@ -93,7 +93,7 @@ void Devices::check_hop(const BlockStep& step, const Edge& edge, const std::vect
   ++proof_.collectives;
 }
 
-// What devices have of the last rows, or of the first, of the part that is so far behind their own.
+// Returns, for each device, its last rows (or first) of the part that is `behind` parts after its own.
 std::vector<Piece> Devices::rows_of_part(const Edge& edge, const std::vector<Piece>& pieces, std::int64_t behind,
                                          std::int64_t rows, bool last) const {
   std::vector<Piece> out;
@@ -111,7 +111,7 @@ std::vector<Piece> Devices::rows_of_part(const Edge& edge, const std::vector<Pie
   return out;
 }
 
-// What each device has received of what the others sent to the part behind theirs (towards = 1) or before (-1).
+// Returns what each device received of what the others sent to the part after theirs (towards = 1) or before (-1).
 std::vector<Piece> Devices::passed_on(const Edge& edge, const std::vector<Piece>& sent, int towards) const {
   std::vector<Piece> out;
   for (std::int64_t device = 0; device < count_of_devices(); ++device) {
@@ -126,7 +126,7 @@ std::vector<Piece> Devices::passed_on(const Edge& edge, const std::vector<Piece>
 
 namespace {
 
-// A piece and more rows of it.
+// Returns a piece with more rows of its tensor.
 Piece joined(const Piece& piece, const Piece& rows, std::size_t position) {
   std::vector<std::int64_t> places(piece.box[position].begin(), piece.box[position].end());
   std::copy_if(rows.box[position].begin(), rows.box[position].end(), std::back_inserter(places),
@@ -168,7 +168,7 @@ std::size_t Devices::run_edges_of_input(const Operand& operand, std::span<const 
   std::vector<Edge> edges = edges_of(id, operand);
   std::vector<Box> boxes = boxes_of(layout_, operand.tensor, steps.front().from);
   const std::vector<Ranges> ranges = ranges_of(labels);
-  // What is brought from elsewhere is brought without more rows than the part has.
+  // A part that is brought from elsewhere comes without the rows around it.
   const Sharding& lies = home(operand.tensor);
   bool is_home = true;
   for (std::size_t i = 0; i < lies.axes.size(); ++i) {

@@ -91,7 +91,7 @@ class Elementwise {
   std::vector<Access> inputs_;
 };
 
-// What the gradient of the result is multiplied with, for one operand.
+// The factor by which the gradient of the result becomes that of one operand.
 class Partial {
  public:
   Partial(const Reverse& reverse, std::size_t operand) : reverse_(reverse), operand_(operand) {}

@@ -189,7 +189,7 @@ Piece spread(const Reverse& reverse) {
   return out;
 }
 
-// As the forward pass multiplies: the other operand, moved by the windows.
+// Multiplies as the forward pass does: with the other operand, moved by the windows.
 Piece convolution_gradient(const Reverse& reverse, std::size_t operand) {
   Operator product = reverse.op;
   product.inputs = {reverse.op.outputs[0], reverse.op.inputs[1 - operand]};

@@ -28,7 +28,7 @@ struct Reverse {
 // The gradient of one operand, summed over the places of labels that it lacks. Error(internal) where it needs what is
 // not there.
 Piece gradient_of_input(const Reverse& reverse, std::size_t operand);
-// What each step of each token adds to the gradient of a scan's decay: it lies as the steps do.
+// Returns the share of each step of each token in the gradient of a scan's decay: it lies as the steps do.
 Piece gradient_of_decay(const Reverse& scan);
 
 // Attention of all queries to some of the keys leaves a result and the logarithm of its sum of exponentials. Two such
@@ -41,7 +41,7 @@ void join_attention(const OperatorGraph& graph, const Operator& attention, const
 void finish_cross_entropy(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                           std::vector<Piece>& results);
 
-// Of the kinds that have sources of their own.
+// Kernels of the kinds that have sources of their own.
 namespace kinds {
 std::vector<Piece> contract(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs);
 std::vector<Piece> elementwise(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
@@ -60,7 +60,7 @@ std::vector<Piece> attention(const OperatorGraph& graph, const Operator& op, con
                              const Pieces& inputs);
 Piece attention_gradient(const Reverse& reverse, std::size_t operand);
 std::vector<Piece> scan(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs);
-// As a tensor with the labels of `to`.
+// The gradient as a tensor with the labels of `to`.
 Piece scan_gradient(const Reverse& reverse, std::size_t operand, const Operand& to);
 // Views, splits and concatenations: the same elements at other places.
 std::vector<Piece> move(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs);
@@ -68,7 +68,7 @@ Piece move_gradient(const Reverse& reverse, std::size_t operand);
 bool moves(const Operator& op);
 }  // namespace kinds
 
-// Something that must be there.
+// Returns a piece that must be there.
 const Piece& needed(const Reverse& reverse, const Pieces& pieces, std::size_t i, const char* what);
 // Results of zeros.
 std::vector<Piece> zeros(const OperatorGraph& graph, const std::vector<Operand>& outputs, const Ranges& ranges);

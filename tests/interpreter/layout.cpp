@@ -150,8 +150,8 @@ void Layout::choose_orders(bool by_compiler) {
   }
 }
 
-// Of all orders, and of digits and intervals, the first that fits. Where divisions lie within each other (over a, over
-// a and b) there is only one: the others would all hide a move that the program lacks.
+// Chooses the first order that fits of all orders, digits and intervals. Where divisions lie within each other (over a,
+// over a and b) there is only one: the others would all hide a move that the program lacks.
 bool Layout::choose_order(std::size_t own) {
   std::set<MeshAxisSet> divisions;
   for (const auto& [axis, by] : divisions_) {

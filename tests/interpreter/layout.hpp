@@ -9,8 +9,8 @@
 
 namespace mirfak::interpreter {
 
-// Who holds what on a mesh. Parts of an axis are as equal as they can be; of an axis that does not divide the last ones
-// are smaller, or empty. Where several mesh axes divide an axis, each says one digit of a part's place. Rules
+// The parts of tensors that devices of a mesh hold. They are as equal as they can be; of an axis that does not divide,
+// the last are smaller, or empty. Where several mesh axes divide an axis, each says one digit of a part's place. Rules
 // (ShardingPlan::by_compiler is false) have the first mesh axis say the most significant digit, everywhere. A compiler
 // chooses for each axis of the graph, and may choose the places that a device has under some of the mesh axes:
 //
@@ -34,20 +34,20 @@ class Layout {
   const Places& places(Axis axis, MeshAxisSet dividing, std::int64_t device) const;
   Box box(TensorId tensor, const Sharding& sharding, std::int64_t device) const;
   Ranges ranges(const LabelSharding& labels, std::int64_t device) const;
-  // The how manieth part of an axis a device has, of those that these mesh axes make, and the device of its group that
+  // The number of a device's part of an axis, among those that these mesh axes make; and the device of its group that
   // has another part; -1: there is no such part.
   std::int64_t part(Axis axis, MeshAxisSet dividing, std::int64_t device) const;
   std::int64_t device_of_part(Axis axis, MeshAxisSet dividing, std::int64_t device, std::int64_t part) const;
   // The parts of an axis that some device has.
   std::vector<Places> parts(Axis axis, MeshAxisSet dividing) const;
-  // Whether every axis can be divided into equal parts by all that divide it anywhere.
+  // True if every axis can be divided into equal parts by all that divide it anywhere.
   bool is_even() const;
-  // Whether devices can have parts so that each move of the plan is among the devices that it names and edges are
+  // True if devices can have parts so that each move of the plan is among the devices that it names and edges are
   // those of neighbours: not where an axis is divided over a, over b and over both, and its parts must be intervals.
   bool is_possible() const { return possible_; }
 
  private:
-  // How places of an axis are given to devices: mesh axes from the most significant digit on.
+  // The order in which places of an axis are given to devices: mesh axes from the most significant digit on.
   struct Order {
     std::vector<MeshAxis> digits;
     bool intervals = false;

@@ -111,7 +111,7 @@ std::vector<Piece> Meaning::run_forward(OperatorId id, const Ranges& ranges, con
 
 std::vector<Operand> Meaning::parameters_of(OperatorId id) const { return unlisted_parameters(graph_, graph_.op(id)); }
 
-// Which results of a forward operator have the gradients that its gradient operator reads.
+// Returns the results of a forward operator whose gradients its gradient operator reads.
 std::vector<std::size_t> Meaning::differentiated_results(OperatorId forward, std::size_t gradients) const {
   const Operator& op = graph_.op(forward);
   std::vector<std::size_t> out;
@@ -202,7 +202,7 @@ std::vector<Piece> Meaning::run_back_through(const Parts& parts, const Operator&
     if (whole.output_gradients[i] != nullptr) contribute(gradients, inside, *whole.output_gradients[i]);
   }
   const auto is_there = [&](const Operand& operand) { return there.contains(operand.tensor); };
-  // What lies inside is computed again where its operands are there. A mask of dropout cannot be: it is kept.
+  // Tensors inside are computed again where their operands are there. A mask of dropout cannot be: it is kept.
   for (const OperatorId id : parts.operators) {
     const Operator& part = graph.op(id);
     if (!std::all_of(part.inputs.begin(), part.inputs.end(), is_there)) continue;

@@ -9,7 +9,7 @@
 
 namespace mirfak::interpreter {
 
-// What the operators of a graph compute. A fused kernel computes what the operators did that it was made of; they are
+// The functions that the operators of a graph compute. A fused kernel computes those of the operators in it; they are
 // found, by the names of what the kernel reads and leaves, in the graph as it was before fusion. Its gradients compute
 // what lies inside of it again, from what is kept, and run backward through it.
 class Meaning {
@@ -18,12 +18,12 @@ class Meaning {
   // none where nothing was fused. Both must outlive this.
   explicit Meaning(const OperatorGraph& graph, const OperatorGraph* unfused = nullptr);
 
-  // What an operator makes within ranges of its labels. `inputs`: of its operands, then of `parameters_of`.
+  // Returns the results of an operator within ranges of its labels. `inputs`: of its operands, then of `parameters_of`.
   std::vector<Piece> run(OperatorId id, const Ranges& ranges, const Pieces& inputs) const;
   // The parameters that a gradient operator finds in memory, though it does not list them, as its forward operator
   // reads them.
   std::vector<Operand> parameters_of(OperatorId id) const;
-  // Whether run() leaves parts that finish_cross_entropy completes.
+  // True if run() leaves parts that finish_cross_entropy completes.
   bool must_be_finished(OperatorId id) const;
 
  private:

@@ -42,7 +42,7 @@ void leave_out(PartitionedBlock&, Steps& steps, std::size_t i) {
   steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-// What has been divided over one mesh axis is said to be over another, or not at all.
+// Says that an axis divided over one mesh axis is divided over another, or not at all.
 void move_axis(Sharding& sharding) {
   for (std::size_t i = 0; i < sharding.axes.size(); ++i) {
     if (sharding.axes[i].empty()) continue;
@@ -94,7 +94,7 @@ bool mutate(std::mt19937& random, const Mutation& mutation, PartitionedBlock& bl
   return true;
 }
 
-// What is no step: what is kept, and what the update reduces.
+// Mutations that are not of steps: of the kept tensors, and of what the update reduces.
 const std::vector<std::pair<std::string, std::function<bool(PartitionedBlock&)>>>& other_mutations() {
   static const std::vector<std::pair<std::string, std::function<bool(PartitionedBlock&)>>> all = {
       {"a kept tensor forgotten",

@@ -59,7 +59,7 @@ void check_norm(const Operator& op) {
   }
 }
 
-// Whether this class is the one that the token's loss asks for: as the operator reads it, else as chance chooses.
+// True if this class is the one that the token's loss asks for: as the operator reads it, else as chance chooses.
 bool is_target(const OperatorGraph& graph, const Operator& op, const Pieces& inputs, const Position& at) {
   std::vector<Axis> classes = without(labels_of(op.inputs[0]), labels_of(op.outputs[0]));
   const double extent = static_cast<double>(graph.extent(classes.front()));
@@ -145,7 +145,7 @@ std::vector<Piece> softmax(const OperatorGraph& graph, const Operator& op, const
   return out;
 }
 
-// Of softmax, and of the choice of experts, which is one over the chosen: dx = y (dy - sum dy y).
+// The gradient of softmax, and of the choice of experts, a softmax over the chosen: dx = y (dy - sum dy y).
 Piece softmax_gradient(const Reverse& reverse) {
   const Operator& op = reverse.op;
   Piece out(box_of(reverse.graph, op.inputs[0], reverse.ranges));

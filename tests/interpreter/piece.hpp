@@ -20,7 +20,7 @@ class Places {
   static Places all(std::int64_t extent);
 
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
-  // The how manieth a place is; -1: it is not among them.
+  // The number of a place among these; -1: it is not among them.
   std::int64_t index(std::int64_t place) const {
     return place < 0 || place >= static_cast<std::int64_t>(index_.size()) ? -1
                                                                           : index_[static_cast<std::size_t>(place)];
@@ -66,7 +66,7 @@ bool contains(const Box& outer, const Box& inner);
 // The places that both boxes have.
 Box common(const Box& a, const Box& b);
 
-// Where a kernel is: a place for each axis of the graph.
+// The position of a kernel: a place for each axis of the graph.
 struct Position {
   std::array<std::int64_t, kMaxAxes> place{};
   std::int64_t& operator[](Axis axis) { return place[index_of(axis)]; }

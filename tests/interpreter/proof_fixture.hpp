@@ -21,7 +21,7 @@ const std::vector<SmallBlock>& small_blocks();
 
 // The operators of a block, as its text says them.
 OperatorGraph forward_graph(const SmallBlock& block, bool fused_attention);
-// As a framework fuses and packs: every rule of chains that frameworks have.
+// Rules by which frameworks fuse and pack: every rule of chains that any of them has.
 const FusionRules& proof_fusion();
 
 }  // namespace mirfak::test

@@ -74,7 +74,7 @@ class Writer {
         fmt::format("{}[{}]{}", name, joined(labels), labels.size() > 1 && chance(2) ? " linear" : ""));
     return name;
   }
-  // Where a weight of these labels is there already, it may be read again.
+  // Reads a weight of these labels again where there is one, at random; else makes one.
   std::string weight(const Labels& labels) {
     const std::string key = joined(labels);
     if (weights_.contains(key) && chance(2)) return weights_[key];
@@ -89,7 +89,7 @@ class Writer {
     out.read = true;
     return out;
   }
-  // One of at least these axes; else the first input, which has three.
+  // Returns a value of at least `least` axes; else the first input, which has three.
   Value value_of_rank(std::size_t least) {
     for (int i = 0; i < 8; ++i) {
       Value& found = value();
@@ -153,7 +153,7 @@ class Writer {
            fmt::format("{}[{}] {}[{} {}]", x.name, joined(x.labels), weight({contracted, made}), contracted, made));
   }
 
-  // Of the labels that both have some are summed over, the others stay; those of one stay.
+  // Sums over some of the labels that both operands have and keeps the others, and those that only one has.
   void product() {
     const Value x = value_of_rank(2);
     const Value y = value_of_rank(2);
@@ -181,7 +181,7 @@ class Writer {
            name == "dropout" ? fmt::format("dropout({}; 0.25)", x.name) : fmt::format("{}({})", name, x.name));
   }
 
-  // Operands whose labels are among those of the other.
+  // Adds two values, of which one has no labels but the other's.
   void sum_of_two() {
     const Value x = value_of_rank(1);
     for (int i = 0; i < 6; ++i) {
@@ -250,7 +250,7 @@ class Writer {
     for (const std::string& label : dropped) std::erase(labels, label);
     return labels;
   }
-  // A value over sequences, tokens and one more axis.
+  // Returns a value over sequences, tokens and one more axis.
   Value tokens() {
     for (int i = 0; i < 6; ++i) {
       Value& found = any_value();
@@ -346,7 +346,7 @@ class Writer {
            fmt::format("scan({}, {}, {}, {}, {}; s, {}, chunk=4)", in, step, b, c, parameter({groups, heads}), state));
   }
 
-  // Tokens to experts and back.
+  // Sends tokens to experts and back.
   void experts() {
     const Value x = tokens();
     const std::string candidates = new_axis(4), expert = new_axis(4), inner = new_axis();
@@ -395,7 +395,7 @@ class Writer {
     int stride = 1;
     int offset = 0;
   };
-  // Windows that reach over the edges of parts, or over several parts.
+  // Returns windows that reach over the edges of parts, or over several parts.
   Taps taps(std::int64_t rows) {
     Taps out;
     out.count = 1 + below(static_cast<int>(std::min<std::int64_t>(rows, 5)));
@@ -455,7 +455,7 @@ class Writer {
                        parameter({one->tap, two->tap, channel, made}), one->tap, two->tap, channel, made));
   }
 
-  // Every channel for itself: an elementwise operator.
+  // Adds an elementwise operator with windows, every channel for itself.
   void short_convolution() {
     const Value x = value_of_rank(2);
     const auto place = static_cast<std::size_t>(below(static_cast<int>(x.labels.size())));
@@ -486,7 +486,7 @@ class Writer {
     define(x.labels, fmt::format("{}[{}] {}[{}]", x.name, joined(read), parameter({tap}), tap));
   }
 
-  // As a word of its own.
+  // True if the text has the label as a word of its own.
   static bool mentions(const std::string& text, const std::string& label) {
     const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
     for (std::size_t at = text.find(label); at != std::string::npos; at = text.find(label, at + 1)) {

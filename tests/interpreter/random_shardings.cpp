@@ -49,7 +49,7 @@ void check_annotated(const Subject& subject, const DeviceMesh& mesh, std::vector
     tally.collectives += proof.collectives;
     return;
   }
-  // Without annotations that it does not take.
+  // Leaves out annotations that the fault does not need.
   for (std::size_t i = 0; i < texts.size();) {
     std::vector<std::string> fewer = texts;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));

@@ -30,17 +30,17 @@ struct Subject {
 
 int below(std::mt19937& random, int n);
 
-// Of one to three axes and two to eight devices.
+// Returns a mesh of one to three axes and two to eight devices.
 DeviceMesh random_mesh(std::mt19937& random);
 // "x=2,y=4"
 std::string described(const DeviceMesh& mesh);
 
-// Of one to four tensors, as users write them.
+// Returns annotations of one to four tensors, as users write them.
 std::vector<std::string> random_annotations(std::mt19937& random, const OperatorGraph& graph, const DeviceMesh& mesh);
 std::vector<Annotation> read_annotations(const std::vector<std::string>& texts, const OperatorGraph& graph,
                                          const DeviceMesh& mesh);
 
-// Of a program, before it is executed.
+// A change of a program, before it is executed.
 using Change = std::function<void(PartitionedBlock&)>;
 // Partitions the graph, executes it on the devices and compares. nullopt: no layout is possible. Else what is wrong;
 // empty: nothing.

@@ -7,7 +7,7 @@ namespace mirfak::interpreter {
 
 namespace {
 
-// Whole numbers, below this: places in a table along an axis. 0: not whole.
+// The number of places in a table along an axis, where a tensor has such (whole numbers, below this). 0: not whole.
 std::int64_t places_in(const OperatorGraph& graph, TensorId id) {
   for (const Operator& op : graph.operators) {
     if (op.phase != Phase::forward || op.inputs.size() < 2 || op.inputs[1].tensor != id) continue;

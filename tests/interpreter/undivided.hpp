@@ -22,8 +22,8 @@ using SequenceGroups = std::map<OperatorId, std::vector<Places>>;
 Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, const SequenceGroups& groups);
 bool is_batch_norm(const OperatorGraph& graph, OperatorId id);
 
-// What the gradients are of: the sum of all elements of what leaves, each times the gradient that `entering` has for
-// it, and of all losses.
+// The value whose gradients are computed: the sum of all elements of what leaves, each times the gradient that
+// `entering` has for it, and of all losses.
 double objective(const OperatorGraph& graph, const Values& values);
 
 // The gradient of a parameter: the sum of what the microbatch finds for it. nullopt: none.

@@ -1,4 +1,4 @@
-"""What --emit writes, judged by the programs' own parsers: torchtitan's ConfigManager, DeepSpeed's DeepSpeedConfig, TRL's parser and
+"""Output of --emit, judged by the programs' own parsers: torchtitan's ConfigManager, DeepSpeed's DeepSpeedConfig, TRL's parser and
 Accelerate's launcher take the arguments and files of drawn strategies, and say the values that the scenario says. A program that is not
 installed is skipped, by name; the status is 77 where none is."""
 

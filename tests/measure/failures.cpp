@@ -106,7 +106,7 @@ TEST_CASE("a rank that never comes is not waited for longer than told") {
   folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
   folder.write("stop.sh",
                "mirfak-measure run job.yaml --iterations 1000000 --timeout 2 --out trace.h5 &\n"
-               // Not before it iterates, which takes more than a second of a processor; and not for ever.
+               // Stops it once it iterates (more than a second of a processor), and not for ever.
                "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then\n"
                "  until [ \"$(awk '{print $14 + $15}' /proc/$!/stat)\" -gt 150 ]; do sleep 0.1; done\n"
                "  kill -STOP $!; sleep 10; kill -CONT $!; sleep 5; kill -9 $!\n"
@@ -131,7 +131,7 @@ TEST_CASE("Ctrl-C ends all ranks in order: rank 0 says so, once, and no file is 
       folder.path());
   CHECK_MESSAGE(alone.status == 128 + 2, alone.err);
   CHECK_MESSAGE(contains(alone.err, "ended by SIGINT, nothing was written"), alone.err);
-  // Not before both iterate, which takes more than a second of a processor.
+  // Interrupts both once they iterate, which takes more than a second of a processor.
   const Finished together = run_shell(
       fmt::format("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
                   "'{}' --oversubscribe -n 2 mirfak-measure run job.yaml --iterations 1000000 --out trace.h5 &\n"

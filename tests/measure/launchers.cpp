@@ -152,7 +152,7 @@ TEST_CASE("a process that dies ends the others, which say so") {
       "die.sh",
       fmt::format("for r in 1 0; do ( {} exec mirfak-measure kernels job.yaml --repeats 1000000 --out measured "
                   ") & eval p$r=$!; done\n"
-                  // Once it measures.
+                  // Kills rank 1 once it measures.
                   "until [ \"$(awk '{{print $14 + $15}}' /proc/$p1/stat)\" -gt 50 ]; do sleep 0.1; done\n"
                   "kill -9 $p1; wait $p0\n",
                   torchrun(free_port())));

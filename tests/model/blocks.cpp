@@ -99,7 +99,7 @@ TEST_CASE("a gated activation in two kernels moves five tensors forward and nine
     if (!fused) {
       forward += moved(graph, "mlp.inner.silu");
       backward += moved(graph, "d_mlp.inner.silu");
-      // What the product multiplies is kept for its gradient.
+      // The product's operand is kept for its gradient.
       const TensorId activated = named(graph, "mlp.inner.silu").outputs[0].tensor;
       const std::vector<TensorId>& saved = named(graph, "mlp.inner").saved;
       CHECK(std::find(saved.begin(), saved.end(), activated) != saved.end());
@@ -125,7 +125,7 @@ TEST_CASE("an RMS norm of plain kernels: 36 bytes an element forward, 86 for the
   }
   // To fp32 (2 + 4), square (8), mean (4), quotient (8), back (4 + 2), times the weight (2 + 2); the weight is small.
   CHECK(forward / elements == doctest::Approx(36).epsilon(0.001));
-  // Of the weight (2 + 2, and what it multiplied, 2), of the cast (2 + 4), of the quotient (68), of the cast (4 + 2).
+  // Gradients: of the weight (2 + 2, and its factor, 2), the cast (2 + 4), the quotient (68), the cast (4 + 2).
   CHECK(backward / elements == doctest::Approx(86).epsilon(0.001));
 }
 

@@ -30,12 +30,12 @@ TEST_CASE("gated delta rule") {
       built("delta", {{"hidden", 64}, {"key_heads", 2}, {"value_heads", 4}, {"key_dim", 8}, {"value_dim", 16}});
   const double products = 2 * 64 * 16 + 3 * 64 * 64 + 2 * 64 * 4;
   CHECK(block::parameters(graph) == products + 4 * 96 + 8 + 16);
-  // Of each of 4 heads, with chunks of 64: 6 n c + 4 v c + 2/3 c c + 6 n v.
+  // Each of 4 heads, with chunks of 64: 6 n c + 4 v c + 2/3 c c + 6 n v.
   const double rule = 4 * (6 * 8 * 64 + 4 * 16 * 64 + 2 * 64 * 64 / 3.0 + 6 * 8 * 16);
   CHECK(block::forward_flop(graph) == doctest::Approx(s * (2 * products + rule)).epsilon(1e-12));
 }
 
-// As Kimi-Linear's layer (its own count, 2,304 wide): queries, keys, values and out 2304 x 4096, taps 4 x 12288, the
+// Sizes of Kimi-Linear's layer (its count, 2,304 wide): queries, keys, values and out 2304 x 4096, taps 4 x 12288, the
 // rates' and the gate's narrow projections of 128, beta 2304 x 32, a bias of 4096, 32 rates, a norm of 128.
 TEST_CASE("Kimi Delta Attention") {
   const OperatorGraph graph = built(

@@ -34,7 +34,7 @@ BlockOptions options(const ModelSpec& model) {
   return out;
 }
 
-// One sequence forward, through all blocks.
+// The FLOPs of one sequence forward, through all blocks.
 double forward_flop(const ModelSpec& model) {
   const BlockOptions with = options(model);
   double out =
@@ -55,7 +55,7 @@ void check_fault(const std::string& text, const std::string& words) {
   }
 }
 
-// That a model has so many parameters, to the digits given.
+// Checks that a model has so many parameters, to the digits given.
 void check_parameters(const std::string& name, double parameters, double precision) {
   CAPTURE(name);
   CHECK(std::abs(count_parameters(load(name)).total - parameters) <= precision / 2);

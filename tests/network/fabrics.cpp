@@ -55,7 +55,7 @@ std::vector<int> distances_to(const Topology& topology, int entry) {
   return {distance.begin() + topology.first_switch(), distance.end()};
 }
 
-// Of the links that leave a switch, those that lead one hop nearer.
+// Returns those links of a switch that lead one hop nearer.
 std::vector<int> next_links(const Topology& topology, int vertex, const std::vector<int>& distances) {
   const auto hops = [&](int at) { return distances[static_cast<std::size_t>(at - topology.first_switch())]; };
   std::vector<int> out;

@@ -28,7 +28,7 @@ Cluster fat_tree(const std::string& routing) {
   return uniform_cluster("hgx-h100", kDevices / 8, read_fabric(Node(document)));
 }
 
-// To whom each device sends: all of a pod to the one that is `shift` pods further.
+// The device to which each device sends: all of a pod send to the pod that is `shift` pods further.
 std::vector<int> permutation(int shift, std::mt19937_64& random) {
   std::vector<int> out;
   std::vector<int> places(kPod);
@@ -118,7 +118,7 @@ double share_in_use(const Paths& paths, std::size_t hop) {
 
 }  // namespace
 
-// Of n links that m messages choose from evenly, 1 - (1 - 1/n)^m carry any: 8 of a leaf's devices choose from its 8
+// A share 1 - (1 - 1/n)^m of n links is in use if m messages choose evenly: 8 of a leaf's devices choose from its 8
 // uplinks, and 64 of a pod's from its 64. All flows that a pod's top links carry go to one pod, and so do not meet
 // again on the way down to it; below it they do.
 TEST_CASE("hashed routes: links are chosen as often as at random") {

@@ -21,7 +21,7 @@ struct NodeFile {
   std::string extra;                                            // attributes of each <gpu>
 
   static std::string bus(int gpu) { return fmt::format("0000:{:02x}:00.0", 0x10 + gpu); }
-  // To six switches, as on a DGX A100.
+  // The NVLinks of a GPU to six switches, as on a DGX A100.
   static std::string switched(int count) {
     std::string out;
     for (int i = 0; i < 6; ++i) {

@@ -190,7 +190,7 @@ TEST_CASE("bridges join pairs, and what is between pairs goes over PCI Express")
   CHECK(inside.group(std::vector{0, 2}).ring == InsideWay{true, 0.5, true});
   // One ring through all crosses each once, and uses the bridges inside pairs.
   CHECK(inside.group(std::vector{0, 1, 2, 3}).ring == InsideWay{true, 1, true});
-  // Of each GPU's three pieces two leave the pair, those of both GPUs over one link.
+  // Two of each GPU's three pieces leave the pair, those of both GPUs over one link.
   CHECK(inside.group(std::vector{0, 1, 2, 3}).exchange.share == doctest::Approx(3.0 / 4));
 }
 

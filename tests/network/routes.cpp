@@ -31,7 +31,7 @@ std::vector<std::uint32_t> told_apart(const FabricGraph& graph) {
   return colours;
 }
 
-// What `links` that join colours carry, by colours, of a route over the links of the graph itself.
+// The load of the `links` that join colours, by colours, of a route over the links of the graph itself.
 using BetweenColours = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
 
 const std::vector<std::string> kFabrics = {
@@ -106,7 +106,7 @@ TEST_CASE("routes: colours of switches are exact") {
         std::sort(of_single.begin(), of_single.end());
         REQUIRE(of_joined.size() == of_single.size());
         for (std::size_t k = 0; k < of_joined.size(); ++k) CHECK(of_joined[k] == doctest::Approx(of_single[k]));
-        // Of links that are one, each carries the same share of its bandwidth.
+        // Links that are one carry the same share of their bandwidth.
         std::map<std::pair<std::uint32_t, std::uint32_t>, double> level;
         for (const LinkShare& on : single.between(from, to)) {
           const auto [a, b] = ends_of(network.graph, single.links()[on.link]);

@@ -198,7 +198,7 @@ TEST_CASE("a cube mesh of fewer GPUs has the links between them, and none to wha
         CHECK(topology.link_source(link) / gpus == topology.link_target(link) / gpus);
         CHECK(std::max(topology.link_source(link), topology.link_target(link)) < 2 * gpus);
       }
-      // Of the 16 pairs that links join, by the first so many GPUs; two nodes, both directions.
+      // Pairs that links join, of the 16, among so many GPUs; two nodes, both directions.
       constexpr std::array<int, 8> pairs = {0, 0, 1, 3, 6, 7, 9, 12};
       CHECK(inside == 4 * pairs[static_cast<std::size_t>(gpus)]);
       for (int device = 0; device < 2 * gpus; ++device) CHECK_FALSE(topology.attachments(device).empty());

@@ -50,7 +50,7 @@ def add_package(environment, notebook):
 
 
 def kinds(notebook):
-    """What each cell puts out: "stream" of its texts, and the forms of its values. Bars of progress and warnings are not counted."""
+    """Returns the kinds of each cell's outputs: "stream" for texts, the forms of values. Bars of progress and warnings do not count."""
     return [sorted({form for output in cell.get("outputs", []) for form in output.get("data", {output.output_type: None})
                     if output.get("name") != "stderr"}) for cell in notebook.cells if cell.cell_type == "code"]
 

@@ -34,7 +34,7 @@ def check(driver, what):
 
 
 def check_page_that_opens(driver, what):
-    """With a reason unfolded in a tile, and one in a table."""
+    """Checks a page with a reason unfolded in a tile, and one in a table."""
     for selector in (".card .why summary", "table .why summary"):
         for summary in driver.find_elements(By.CSS_SELECTOR, selector)[:1]:
             driver.execute_script("arguments[0].click()", summary)

@@ -1,4 +1,4 @@
-// What pages show of an iteration: all of its figures, each with its reason, and its passes.
+// Data that pages show of an iteration: all of its figures, each with its reason, and its passes.
 
 #include "page/page_data.hpp"
 #include "page/pass_timeline.hpp"

@@ -238,7 +238,7 @@ def check_plot(driver):
 
 
 def check_reasons(driver, section, figure):
-    """Behind the figures of what is told one by one stand reasons, which lead to the sections of their own."""
+    """Checks that figures told one by one have their reasons, which lead to the sections."""
     first = driver.find_element(By.XPATH, f"//h2[text()='{section}']/..//details[@class='section']")
     first.find_element(By.TAG_NAME, "summary").click()
     wait_for_drawings(driver)

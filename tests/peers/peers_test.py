@@ -1,4 +1,4 @@
-"""How other simulators are asked for published rows (validate/peers), without any of them installed."""
+"""Questions to other simulators about published rows (validate/peers), without any of these installed."""
 
 import csv
 import math

@@ -137,7 +137,7 @@ double blocked_w(const Cluster& cluster) {
   return sum;
 }
 
-// How far bounds lie below what they bound, as a share of it.
+// The distance of bounds below the exact values, as a share of these.
 struct Gaps {
   double sum = 0;
   double largest = 0;
@@ -290,7 +290,7 @@ Job random_shaped_job(Dice& dice) {
   return job;
 }
 
-// On two types of nodes, with as many replicas as fill them.
+// A job on two types of nodes, with as many replicas as fill them.
 Job random_mixed_job(Dice& dice) {
   Job job = random_job(dice);
   const Cluster first = small_cluster(dice.among({"dgx-a100-80g", "hgx-h100"}), dice.among({1, 2, 3}));

@@ -55,7 +55,7 @@ void each_layout(const StrategySpace& space, const Cluster& cluster, const Visit
   }
 }
 
-// Stages of one shape for each type of nodes, in the cluster's order, from the first that `stages` has none of.
+// Visits stages of one shape for each type of nodes, in the cluster's order, from the first that `stages` has none of.
 void each_shape(const StrategySpace& space, const Cluster& cluster, std::size_t type,
                 const std::vector<StageShape>& stages,
                 const std::function<void(const std::vector<StageShape>&)>& visit) {
@@ -134,7 +134,7 @@ void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const
   }
 }
 
-// Which types of nodes the replicas of each stage lie on.
+// Returns, for each stage, the types of nodes on which its replicas lie.
 std::vector<std::vector<std::string>> hardware_of(const Job& job) {
   std::vector<std::vector<std::string>> out(static_cast<std::size_t>(job.strategy.pipeline));
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
@@ -146,7 +146,7 @@ std::vector<std::vector<std::string>> hardware_of(const Job& job) {
   return out;
 }
 
-// All ways to write `layers` as `parts` positive numbers.
+// Visits all ways to write `layers` as `parts` positive numbers.
 void each_composition(int layers, std::size_t parts, std::vector<int>& so_far,
                       const std::function<void(const std::vector<int>&)>& visit) {
   if (so_far.size() + 1 == parts) {
@@ -162,7 +162,7 @@ void each_composition(int layers, std::size_t parts, std::vector<int>& so_far,
   }
 }
 
-// Whether stages on equal hardware have equally many layers, but the ends `first` and `last` fewer.
+// True if stages on equal hardware have equally many layers, but the ends `first` and `last` fewer.
 bool even_but_for_ends(std::vector<int> layers, const std::vector<std::vector<std::string>>& hardware, int first,
                        int last) {
   layers.front() += first;
@@ -175,7 +175,7 @@ bool even_but_for_ends(std::vector<int> layers, const std::vector<std::vector<st
   return true;
 }
 
-// Layers of one round of chunks over the stages.
+// Returns the layers of each stage in one round of chunks over the stages.
 std::vector<std::vector<int>> rounds_of(const Job& job, int layers, int uneven) {
   const std::vector<std::vector<std::string>> hardware = hardware_of(job);
   std::vector<std::vector<int>> all;
@@ -195,7 +195,7 @@ std::vector<std::vector<int>> rounds_of(const Job& job, int layers, int uneven) 
   return out;
 }
 
-// Groups of `own` layers that the chunks of a round fall into.
+// Returns the numbers of groups of `own` layers into which the chunks of a round fall.
 std::vector<int> groups_of(const std::vector<int>& round, int own) {
   std::vector<int> out;
   for (const int layers : round) out.push_back(layers / own + (layers % own == 0 ? 0 : 1));
@@ -432,7 +432,7 @@ bool no_worse(const JudgedStrategy& a, const JudgedStrategy& b) {
   return a.time_s <= b.time_s && a.cost_usd <= b.cost_usd && a.energy_j <= b.energy_j;
 }
 
-// Of equal ones, the first in the order of the space stays.
+// Returns the strategies that no other one beats; of equal ones, the first in the order of the space stays.
 std::vector<JudgedStrategy> not_dominated(const std::vector<JudgedStrategy>& among) {
   std::vector<JudgedStrategy> out;
   for (std::size_t i = 0; i < among.size(); ++i) {
@@ -445,8 +445,8 @@ std::vector<JudgedStrategy> not_dominated(const std::vector<JudgedStrategy>& amo
   return out;
 }
 
-// Of the whole cluster: an iteration costs its length times this, whatever the strategy. The engine adds up stages,
-// with other roundings.
+// The price of the whole cluster: an iteration costs its length times this, whatever the strategy. The engine adds up
+// the prices of stages, with other roundings.
 double usd_per_s(const Cluster& cluster) {
   constexpr double seconds_per_hour = 3600;
   double sum = 0;

@@ -33,7 +33,7 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
 // and leaves out those that never do. From what keeps a higher cap, the same follows as from the highest clocks.
 std::vector<JudgedStrategy> keeping_cap(const std::vector<JudgedStrategy>& all, double cap_w);
 
-// What a search for `spec` has to find among them: of each layout the best, and its variants. Of `all`, those that keep
+// A layout that a search for `spec` has to find: its best strategy, and its variants. Of `all`, those count that keep
 // the cap at some clock where there is one (keeping_cap).
 struct FoundLayout {
   JudgedStrategy best;

@@ -15,7 +15,7 @@ double time_s(const JudgedStrategy& judged);
 double cost_usd(const JudgedStrategy& judged);
 double power_w(const JudgedStrategy& judged);
 
-// Of those that fit, the value of a figure that so many percent are below.
+// Returns the value of a figure that so many percent of the fitting strategies are below.
 double quantile(const std::vector<JudgedStrategy>& of, const std::function<double(const JudgedStrategy&)>& figure,
                 std::size_t percent);
 
@@ -23,7 +23,7 @@ double quantile(const std::vector<JudgedStrategy>& of, const std::function<doubl
 void add_simulated(const SmallSpace& of, std::vector<NodeAllotment> nodes, bool first_order,
                    std::vector<JudgedStrategy>& all);
 
-// Of two types of nodes, any numbers up to all, or all: in the order of the search, types in either order.
+// Simulates choices of two types of nodes, of any numbers up to all, or of all: in the search's order, types in either.
 std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_count);
 
 // The same strategies with the same figures, to the last bit.

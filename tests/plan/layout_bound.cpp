@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Of a replica whose stages take `seconds` for all layers each: the best of all divisions of the layers.
+// The best time of a replica over all divisions of the layers. Its stages take `seconds` for all layers each.
 double best_of_replica(const std::vector<double>& seconds, const LayoutShape& shape, double m) {
   std::vector<double> stages(seconds.size());
   double best = kNever;
@@ -64,7 +64,7 @@ Drawn draw(std::mt19937& random, int replicas, int max_types) {
   return out;
 }
 
-// Of each stage, as the types stand.
+// The seconds of each stage, as the types stand.
 std::vector<double> seconds_of_stages(const Drawn& drawn) {
   std::vector<double> out;
   for (const TeamsOfType& type : drawn.types) {

@@ -40,7 +40,7 @@ struct Case {
   }
 };
 
-// Simulated once for all tests.
+// The cases, simulated once for all tests.
 const std::vector<Case>& cases() {
   static const std::vector<Case> known = [] {
     std::vector<Case> out;
@@ -243,7 +243,7 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
       check_same(found, best_of(each.at_clocks_of(spec), spec));
       CHECK(count(found, "simulated") == each.fitting(spec.headroom));
       CHECK(count(found, "after bounds") == each.fitting(spec.headroom));
-      // Where nothing of a branch can fit, nobody asks which of it keeps the rules.
+      // A branch of which nothing can fit counts before the rules are asked of it.
       CHECK(count(found, "after rules") >= static_cast<std::int64_t>(each.all.size()));
     }
   }
@@ -279,7 +279,7 @@ TEST_CASE("a search finds the best of what a program does not refuse, wherever i
 }
 
 TEST_CASE("a search with rules of the user finds the best of what keeps them") {
-  // One of layouts, one of blocks, one of pipelines, one of what comes last in the tree.
+  // Rules for layouts, for blocks, for pipelines, and for what comes last in the tree.
   const Document document = Document::from_text(
       "rules: ['tensor * pipeline <= 4', \"not (recompute == 'full' and micro_batch > 1)\", "
       "'virtual_pipeline == 1 or recompute_layers != 1', 'recompute_layers <= 1 or zero == 1']",
@@ -309,7 +309,7 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
 
 namespace {
 
-// Both types at about the same price for a FLOP: mixes are among the cheapest.
+// A space of two types at about the same price for a FLOP: mixes are among the cheapest.
 SmallSpace alike_in_price() {
   SmallSpace of = two_node_types();
   const NodeGroup slow = of.job.cluster.groups()[0];
@@ -334,7 +334,7 @@ std::vector<SearchSpec> searches_for_nodes(const SmallSpace& of) {
 
 }  // namespace
 
-// With limits that some choices of nodes keep whole, some in part and some not at all.
+// Limits are such that some choices of nodes keep them whole, some in part and some not at all.
 TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
   const SmallSpace of = alike_in_price();
   const std::vector<JudgedStrategy> all = simulate_choices(of, true);
@@ -354,7 +354,7 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
   }
 }
 
-// Without choices that change power little: each strategy is simulated at up to sixty clocks.
+// Choices that change power little are left out: each strategy is simulated at up to sixty clocks.
 TEST_CASE("nodes to use under a power cap: a search finds what simulating each number of them at each clock finds") {
   SmallSpace of = alike_in_price();
   of.job.training.global_batch = 16;

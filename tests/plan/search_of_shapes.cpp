@@ -71,7 +71,7 @@ SmallSpace unlike_types_of_experts() {
   return out;
 }
 
-// All of a cluster, its types in every order.
+// Simulates all of a cluster, its types in every order.
 std::vector<JudgedStrategy> simulate_orders(const SmallSpace& of) {
   std::vector<std::size_t> order(of.job.cluster.groups().size());
   std::iota(order.begin(), order.end(), 0);
@@ -109,7 +109,7 @@ std::vector<SearchSpec> questions_of(const SmallSpace& of, const std::vector<Jud
   return out;
 }
 
-// Each question that may be asked of a space, by the search and of all that was simulated; how many of the layouts
+// Asks each question of a space from the search and of all that was simulated; returns how many of the layouts
 // that are answers have stages of their own shape.
 std::int64_t shaped_answers(const SmallSpace& of, const std::vector<JudgedStrategy>& all, bool any_count) {
   std::int64_t out = 0;
@@ -138,7 +138,7 @@ TEST_CASE("stages with a shape for each type of nodes: a search finds what simul
   }
 }
 
-// Of three types, some shapes stand beside each other in some orders only.
+// Some shapes of three types stand beside each other in some orders only.
 TEST_CASE("stages with a shape for each of three types of nodes") {
   SmallSpace of = unlike_types();
   const Cluster first = small_cluster("dgx-a100-80g", 1);

@@ -84,7 +84,7 @@ TEST_CASE("the fastest iteration is done later where its nodes fail too often") 
   CHECK(first.iteration_time_s > fastest.iteration_time_s);
   CHECK(first.finish_s < fastest.finish_s);
   CHECK(first.job.cluster.nodes() < fastest.job.cluster.nodes());
-  // Without failures both are one.
+  // Both objectives find the same where nothing fails.
   CHECK(found(0, SearchObjective::finish).iteration_time_s == found(0, SearchObjective::time).iteration_time_s);
 }
 

@@ -32,7 +32,7 @@ SmallSpace tied_dense() {
   return out;
 }
 
-// On nodes that their owner's runs correct: kernels are faster than priced, all else is slower.
+// A space on nodes that their owner's runs correct: kernels are faster than priced, all else is slower.
 SmallSpace corrected() {
   SmallSpace out = tied_dense();
   out.name = "tied dense model on a corrected node";
@@ -45,7 +45,7 @@ SmallSpace corrected() {
   return out;
 }
 
-// On nodes that a topology file describes: what a group of GPUs costs depends on which they are.
+// A space on nodes that a topology file describes: the cost of a group of GPUs depends on which they are.
 SmallSpace bridged() {
   SmallSpace out = tied_dense();
   out.name = "tied dense model on pairs of GPUs with bridges";

@@ -1,4 +1,4 @@
-// What launchers set, and what becomes of it.
+// The variables that launchers set, and the launches that are read from them.
 
 #include "processes/launch.hpp"
 

@@ -22,7 +22,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// What making a world throws; "" if it is made, and left again.
+// Makes a world; returns the message that this throws, "" if the world is made, and left again.
 std::string fault_of(const JobLaunch& launch, ErrorKind kind = ErrorKind::internal) {
   try {
     const SocketWorld world(launch, {});
@@ -39,7 +39,7 @@ JobLaunch impatient(JobLaunch launch, double seconds) {
   return launch;
 }
 
-// Somebody who knows nothing of us and says `text`.
+// A stranger to the job, who says `text`.
 Socket stranger(int port, const std::string& text) {
   for (;;) {
     Connection out = connect_to("127.0.0.1", port, monotonic_seconds() + 60);
@@ -49,7 +49,7 @@ Socket stranger(int port, const std::string& text) {
   }
 }
 
-// How a job of two ranks ends, which others disturb first: all must be well.
+// Checks that a job of two ranks ends well, though others disturb its start.
 template <typename Others>
 void check_undisturbed(int port, const Others& others) {
   auto first = std::async(std::launch::async, [port] { return fault_of(launch_of(0, 2, port)); });
@@ -186,7 +186,7 @@ TEST_CASE("who does not belong to the job is sent away, and the job goes on") {
 TEST_CASE("no rank comes twice") {
   const int port = free_port();
   auto first = std::async(std::launch::async, [port] { return fault_of(launch_of(0, 3, port)); });
-  // Whichever is later is sent away.
+  // The later of two ranks 1 is sent away.
   const auto kind_and_fault = [port]() -> std::string {
     try {
       const SocketWorld world(launch_of(1, 3, port), {});

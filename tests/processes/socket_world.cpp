@@ -1,4 +1,4 @@
-// What ranks say to each other by sockets, ranks of one machine.
+// Words that ranks of one machine say to each other by sockets.
 
 #include "processes/socket_world.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kRanks = 4;
 
-// Those of all ranks, of a body that returns a number.
+// Returns the numbers that a body returns on all ranks.
 template <typename T>
 std::vector<T> on_all(int ranks, const std::function<T(SocketWorld&)>& body) {
   std::vector<T> out(static_cast<std::size_t>(ranks));

@@ -1,4 +1,4 @@
-// What a block holds while it runs, on the small GPT: hidden h = 1024, sequence s = 512, vocabulary V = 8192, 16 bits.
+// Memory of a running block of the small GPT: hidden h = 1024, sequence s = 512, vocabulary V = 8192, 16 bits.
 
 #include "program/block_memory.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("passes hold what is kept and more; full recomputation holds what it m
   CHECK(full.kept == kStream);
   CHECK(full.backward > none.kept);
   CHECK(full.backward == doctest::Approx(none.backward).epsilon(0.05));
-  // Nothing needs to stay, but the widest step is the same one.
+  // No activation needs to stay, but the widest step is the same one.
   CHECK(full.forward < none.forward);
   CHECK(full.forward >= kStream * (2 + 4 + 4));  // input, sum, and an MLP's activation before and behind
 }

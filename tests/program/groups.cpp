@@ -1,4 +1,4 @@
-// Who meets whom: the groups of a program, and that a rank that is late holds up the members of its group and nobody
+// The groups of a program: who meets whom, and that a rank that is late holds up the members of its group and nobody
 // else. A task of the rank, the last that its collective waits for, is made ten seconds longer than all the rest; then
 // every member's part of that collective begins when that task ends, and the other groups' part of it as before.
 

@@ -23,7 +23,7 @@ std::vector<HeldActivity> all_held(const std::vector<LinkUsage>& links) {
   return out;
 }
 
-// From starts, ends and durations alone.
+// Computes the slowdown from starts, ends and durations alone.
 double slowed_in_timeline(const Program& program, const Timeline& timeline) {
   const std::vector<TaskId> first = acting_together(program);
   std::map<TaskId, std::pair<Picoseconds, Picoseconds>> activities;  // last start, longest duration

@@ -29,7 +29,7 @@ Strategy strategy_of(int tensor, int pipeline, int chunks, int data) {
   return s;
 }
 
-// On a node of A100 and one of H100: every stage lies on both, or on one of them.
+// A job on a node of A100 and one of H100: every stage lies on both, or on one of them.
 Job mixed_job(const Strategy& strategy, const char* framework = "megatron-core") {
   Job job = small_job(8, 1, strategy, 48);
   job.cluster = Cluster({nodes("dgx-a100-80g"), nodes("hgx-h100")}, default_fabric());

@@ -114,7 +114,7 @@ TEST_CASE("an iteration of Mamba-2 2.7B computes what is derived by hand") {
 
 namespace {
 
-// What each stage sends: activations to the next, gradients back. Stages have one chunk.
+// The bytes that each stage sends: activations to the next, gradients back. Stages have one chunk.
 struct Sent {
   double on = 0;
   double back = 0;
@@ -129,7 +129,7 @@ std::vector<Sent> sent_by_stage(const Simulation& simulation) {
   return out;
 }
 
-// Streams that enter a block, of all replicas: what of its inputs has a gradient.
+// The bytes of the streams that enter a block and have a gradient, over all replicas.
 double entering_bytes(const PartitionedBlock& block) {
   const std::vector<Tensor>& tensors = block.graph.tensors;
   double out = 0;

@@ -44,7 +44,7 @@ struct Collective {
   std::vector<int> devices;
 };
 
-// What a collective of the cluster's devices takes of each link at full speed; of what is added up on the way a link
+// The use of each link by a collective of the cluster's devices at full speed. If switches add up on the way, a link
 // carries each port's largest flow.
 std::vector<LinkUse> uses_of(const Collective& collective, const Cluster& cluster, Routes& routes, double bytes_per_s) {
   std::map<std::pair<std::uint32_t, int>, double> loads;
@@ -159,7 +159,7 @@ class SideBySide {
 
 }  // namespace
 
-// The bandwidth that it gets is the least that any link has for it, of which none becomes less.
+// A collective gets the least bandwidth that any link has for it, and a wider link has no less.
 TEST_CASE("of one collective on fixed routes a wider link never slows") {
   std::mt19937_64 random(1);
   const std::vector<std::string> fabrics = {
@@ -324,7 +324,7 @@ TEST_CASE("equal jobs on links of their own take the time of one") {
     for (TaskId task = 0; task < together.end.size(); ++task) {
       REQUIRE(together.end[task] == by_itself.end[task % one.size()]);
     }
-    // Where all have the same links to share they take longer.
+    // Jobs that share the same links take longer.
     CHECK(execute(SideBySide(one, 3, false).program()).makespan > by_itself.makespan);
   }
 }

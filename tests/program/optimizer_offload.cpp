@@ -1,4 +1,4 @@
-// Part of the optimizer on the host: what it takes, what it saves, and that nothing else changes.
+// Part of the optimizer on the host: the time it takes, the memory it saves, and that nothing else changes.
 
 #include "program/optimizer_offload.hpp"
 
@@ -71,7 +71,7 @@ TEST_CASE("equal pieces through copy, update and copy: the slowest decides, the 
 }
 
 TEST_CASE("a published run: copies and update of all of the optimizer's state of Qwen3-30B-A3B on 16 H100") {
-  // Of 128 experts of 3 x 2048 x 768 in 48 layers, 1/16 a rank; 1.5e9 other parameters over 4 stages' and tensor
+  // A rank has 1/16 of 128 experts of 3 x 2048 x 768 in 48 layers; 1.5e9 other parameters over 4 stages' and tensor
   // ranks' replicas of 4.
   Job job = offloading(1);
   job.cluster = cluster_of("hgx-h100", 2);
@@ -149,7 +149,7 @@ TEST_CASE("the device's memory is that share of the optimizer's state smaller, b
   for (const double share : {0.25, 1.0}) {
     const StageMemory offloaded = memory(share, 0);
     CHECK(kept.peak.total() - offloaded.peak.total() == doctest::Approx(share * kept.peak.optimizer).epsilon(1e-9));
-    // Of 12 bytes 4, the master copy, stay.
+    // The master copy stays: 4 of 12 bytes.
     const double smaller = kept.peak.total() - memory(share, 4).peak.total();
     CHECK(smaller == doctest::Approx(share * kept.peak.optimizer * 8 / 12).epsilon(1e-9));
     CHECK(offloaded.host == doctest::Approx(share * kept.peak.optimizer / 12 * 16));  // and gradients in fp32

@@ -163,7 +163,7 @@ TEST_CASE("a rank with the largest factors of all that it stands for: as long as
       REQUIRE_FALSE(folds(one));
       const Picoseconds exact = makespan(one, {.unfolded = true});
       CHECK(makespan_by_slowest(one) >= exact);
-      // What a rank's neighbours in its tensor group wait for holds up the other replica as well, at the end.
+      // A wait of a rank's neighbours in its tensor group holds up the other replica as well, at the end.
       if (s.pipeline == 1 && rank.second.compute > 1) {
         CHECK(static_cast<double>(makespan_by_slowest(one)) ==
               doctest::Approx(static_cast<double>(exact)).epsilon(1e-6));

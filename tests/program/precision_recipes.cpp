@@ -1,4 +1,4 @@
-// What a precision recipe changes in a whole job: bytes of parameters, of gathers, and work once an iteration. Linear
+// The effects of precision recipes on a whole job: bytes of parameters, of gathers, and work once an iteration. Linear
 // layers of the small model (hidden h = 1024) have 12 h^2 parameters a layer.
 
 #include "job_fixture.hpp"

@@ -42,7 +42,7 @@ TEST_CASE("teams that straddle nodes differently have prices of their own") {
   std::vector<Picoseconds> forward;
   for (const StagePlan& plan : plans) {
     CHECK(plan.costs.tensor_group.shape.fewest_per_domain == fewest[plan.stage]);
-    // What the stage runs is what its own groups cost, not those of the stage that was priced first.
+    // The kernels of the stage cost what its own groups cost, not those of the stage that was priced first.
     const BlockBodies own = price_block(job, blocks.layer(), plan.costs);
     const BlockBodies& shared = plan.bodies_of(blocks.layer_id(0));
     CHECK(shared.folded_forward.device == own.folded_forward.device);

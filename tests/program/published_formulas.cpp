@@ -103,7 +103,7 @@ TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), inter
           std::erase_if(chunk.runs, [&](const BlockRun& run) { return run.block != blocks.layer_id(0); });
         }
       }
-      // Of one chunk: f and b of a stage are v times these, so m (f + b) is m v of them, (p - 1)/v (f + b) is p - 1.
+      // Times of a chunk: a stage's f and b are v times these, so m (f + b) is m v of them, (p - 1)/v (f + b) is p - 1.
       const Picoseconds f = plans[0].folded(plans[0].chunks[0], Pass::Kind::forward).device;
       const Picoseconds b = plans[0].folded(plans[0].chunks[0], Pass::Kind::backward).device;
       const Picoseconds optimizer = to_picoseconds(plans[0].costs.kernels.price_memory_bound(0).seconds);

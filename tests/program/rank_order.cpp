@@ -22,7 +22,7 @@ namespace {
 
 constexpr RankOrder kOrders[] = {RankOrder::pipeline_last, RankOrder::data_last};
 
-// On nodes of 8 DGX A100.
+// A job on nodes of 8 DGX A100.
 Job job_of(RankOrder order, int tensor, int pipeline, int data, int context = 1) {
   Strategy s = sized(tensor, data, pipeline);
   s.context = context;

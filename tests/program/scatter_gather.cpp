@@ -1,4 +1,4 @@
-// What goes between stages of tensor ranks: shares that the receivers gather, or whole activations (arXiv 2104.04473,
+// Transfers between stages of tensor ranks: shares that the receivers gather, or whole activations (arXiv 2104.04473,
 // section 4.1).
 
 #include "engine/execute.hpp"
@@ -35,7 +35,7 @@ struct Transfer {
   double gathered = 0;
 };
 
-// Of the only kind that the program has: activations and gradients are equally large.
+// The transfer of the only kind that the program has: activations and gradients are equally large.
 Transfer transfer_of(const Job& job) {
   std::set<std::pair<double, double>> kinds;
   for (const TaskClass& described : Lowered(job).program().classes) {

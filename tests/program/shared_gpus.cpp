@@ -79,7 +79,7 @@ TEST_CASE("kernels of ranks on one GPU take turns in the order of the program") 
     CHECK(timeline.start[d] == 9);  // behind b, though its GPU idled from 3 to 7
     CHECK(timeline.start[e] == 7);
     CHECK(timeline.makespan == 10);
-    // Of others: rank 0 the 2 ps of b, rank 1 the 4 ps of a and d, rank 2 the 1 ps of e, rank 3 the 7 ps of c.
+    // Time of other ranks' kernels: rank 0 waits the 2 ps of b, 1 the 4 of a and d, 2 the 1 of e, 3 the 7 of c.
     CHECK(seconds_of_others(program, timeline, cluster) == doctest::Approx((2 + 4 + 1 + 7) / 4.0 * 1e-12));
   }
 }

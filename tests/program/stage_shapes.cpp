@@ -19,7 +19,7 @@ using namespace mirfak::test;
 
 namespace {
 
-// As the reader of scenarios completes it.
+// A strategy of such stages, as the reader of scenarios completes it.
 Strategy shaped(std::vector<StageShape> stages, std::vector<int> layers = {}, int micro_batch = 1) {
   Strategy s;
   s.pipeline = static_cast<int>(stages.size());
@@ -200,7 +200,7 @@ TEST_CASE("stages: the memory of a stage is that of a plain strategy of its size
     const Simulation alike = simulate(plain);
     const auto place = static_cast<std::size_t>(stage);
     CHECK(s.result.stages[place].memory == alike.result.stages[place].memory);
-    // What they compute in a pass, too.
+    // Stages alike in shape compute as much in a pass, too.
     CHECK(s.plans[place].folded(s.plans[place].chunks[0], Pass::Kind::forward).flop ==
           alike.plans[place].folded(alike.plans[place].chunks[0], Pass::Kind::forward).flop);
   }

@@ -1,4 +1,4 @@
-// What a node type's correction does to whole iterations: each factor lengthens its own part, all three together all.
+// Corrections of a node type, in whole iterations: each factor lengthens its own part, all three together all.
 
 #include "simulation/time_factors.hpp"
 

@@ -194,7 +194,7 @@ TEST_CASE("towers: on GPUs of its own, with sizes of its own, it holds its param
   CHECK(parameters(simulation) == count_parameters(model()).total);
   const double of_tower = simulation.plans.front().parameters.elements;
   CHECK(of_tower == parameters(simulate(frozen({true, false, false}))) - simulation.plans.back().parameters.elements);
-  // Its words, once, and no reduction of their gradients between stages.
+  // The tower holds its own words, once, and no gradients of them are reduced between stages.
   CHECK(simulation.plans.front().parameters.tied_elements == 0);
   CHECK(simulation.plans.back().parameters.tied_elements == 0);
   CHECK(simulation.result.stages.front().memory.peak.parameters <

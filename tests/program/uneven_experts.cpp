@@ -42,7 +42,7 @@ Job with_skew(Job job, double skew) {
   return perturbed_by(std::move(job), perturbations);
 }
 
-// The sixth gets twice the mean.
+// Returns token counts of which the sixth expert's is twice the mean.
 std::vector<double> one_twice() {
   std::vector<double> out(kExperts, 14);
   out[5] = 30;
@@ -56,7 +56,7 @@ bool alike(IterationResult a, IterationResult b) {
   return a == b;
 }
 
-// At a clock that is set, so low that power allows it whatever runs.
+// Sets the clock so low that power allows it whatever runs.
 Job at_low_clock(Job job) {
   std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
   for (NodeAllotment& of : nodes) of.hardware.spec.clock_hz = 600e6;
@@ -64,7 +64,7 @@ Job at_low_clock(Job job) {
   return job;
 }
 
-// Of one layer's kernels that have rows of experts, how much longer they take with twice as many.
+// Returns how much longer one layer's kernels with rows of experts take with twice as many rows.
 double gain_of_layer(const Job& job) {
   const ShardedBlocks blocks = shard_blocks(job);
   const std::vector<StagePlan> plans = plan_stages(job, blocks);

@@ -1,4 +1,4 @@
-// What comes and goes with blocks that are gathered and reduced one by one, and gradients that are freed behind a step.
+// Memory of blocks that are gathered and reduced one by one, and gradients that are freed after a step.
 
 #include "program/unit_memory.hpp"
 

@@ -1,4 +1,4 @@
-// Where more takes longer (simulation/README.md): over drawn scenarios, no more than the bound of its kind.
+// Cases where more takes longer (simulation/README.md): over drawn scenarios, no more than the bound of its kind.
 #include "simulation/anomalies.hpp"
 
 #include "random_scenarios.hpp"
@@ -42,7 +42,7 @@ std::optional<Simulation> simulated(const Job& job) {
 
 double time_s(const Simulation& of) { return of.result.iteration_time_s; }
 
-// By how much the clock of any stage falls.
+// The ratio by which the clock of any stage falls at most.
 double clock_ratio(const Simulation& before, const Simulation& after) {
   double ratio = 1;
   for (std::size_t i = 0; i < before.plans.size(); ++i) {
@@ -57,7 +57,7 @@ bool leaves_kernels_alone(const HardwareResource& resource) {
          resource.kind == Kind::switch_level || resource.kind == Kind::switch_latency;
 }
 
-// What tasks take longer than the clock explains, all together.
+// The time by which tasks take longer than the clock explains, all together.
 double longer_s(const Simulation& before, const Simulation& after, double clock) {
   double sum = 0;
   for (TaskId task = 0; task < before.program.size(); ++task) {
@@ -71,7 +71,7 @@ double longer_s(const Simulation& before, const Simulation& after, double clock)
 
 namespace {
 
-// How many resources of the job's cluster make it longer, each checked against its bound.
+// Counts the resources of the job's cluster that make it longer, each checked against its bound.
 int check_resources(const Job& job, const Simulation& before) {
   int longer = 0;
   const double bound = clock_bound(before);

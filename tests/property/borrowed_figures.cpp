@@ -1,4 +1,4 @@
-// What has no measured table of its own says whose figures it uses, and what that makes of the iteration's error.
+// Hardware without a measured table of its own says whose figures it uses, and how that widens the iteration's error.
 #include "simulation/borrowed_figures.hpp"
 #include "simulation/prediction_range.hpp"
 

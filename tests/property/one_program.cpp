@@ -71,14 +71,14 @@ class Draw {
     bool experts = false;
   };
 
-  // So many GPUs, on whole nodes or on a part of one.
+  // Draws nodes with so many GPUs: whole ones, or a part of one.
   std::string nodes(int gpus) {
     const std::string type = one_of<std::string>({"hgx-h100", "hgx-b200", "dgx-a100-80g"});
     if (gpus < 8) return fmt::format("[{{type: {}, count: 1, gpus: {}}}]", type, gpus);
     return fmt::format("[{{type: {}, count: {}}}]", type, gpus / 8);
   }
 
-  // Most of them with links that may be short.
+  // Draws a fabric; most have links that may be short.
   std::string fabric() {
     return one_of<std::string>({"full-bisection", "{type: torus-2d, oversubscription: 8}",
                                 "{type: torus-3d, oversubscription: 4}",

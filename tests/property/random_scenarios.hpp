@@ -25,7 +25,7 @@ struct Chosen {
 // The text of a scenario with a drawn model, batch, strategy and framework: the same for the same state of `random` on
 // every machine. Not every draw can run.
 std::string random_scenario(const Chosen& chosen, std::mt19937& random);
-// Such a scenario, or nothing if a rule or the hardware forbids it.
+// Reads a scenario; nothing if a rule or the hardware forbids it.
 std::optional<Scenario> scenario_of(const std::string& text);
 
 }  // namespace mirfak::test

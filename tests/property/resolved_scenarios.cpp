@@ -20,7 +20,7 @@ namespace {
 constexpr int kDrawnScenarios = 240;
 constexpr int kMostRanks = 64;  // that a test simulates in milliseconds
 
-// What an entry may change of its type, some of it with digits that do not end.
+// Changes of a node type that an entry may make, some of them with digits that do not end.
 const std::vector<std::string>& changes() {
   static const std::vector<std::string> all = {"",
                                                ", network: ib-hdr",

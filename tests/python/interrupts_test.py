@@ -1,4 +1,4 @@
-"""What a program does while mirfak works: other threads run, Ctrl-C ends it, callbacks may raise."""
+"""A program while mirfak works: other threads run, Ctrl-C ends it, callbacks may raise."""
 
 import os
 import pathlib

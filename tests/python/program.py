@@ -1,4 +1,4 @@
-"""What the program says, for tests that the package says the same."""
+"""Runs the program, for tests that the package says the same."""
 
 import json
 import os

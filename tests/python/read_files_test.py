@@ -43,7 +43,7 @@ class ReadFiles(unittest.TestCase):
         result = mirfak.simulate("own.yaml")
         for write in (result.write_report, result.write_trace, result.write_timeline, result.write_memory_snapshot):
             self.refuses(write)
-        # What was read is remembered, and so is that it was read.
+        # The model that was read is remembered, and so is that it was read from a file.
         self.refuses(mirfak.simulate("own.yaml").write_report)
         self.refuses(mirfak.search("own.yaml").write_report)
         trained = mirfak.train("own.yaml", samples=8)

@@ -1,4 +1,4 @@
-"""What functions of the package return: the figures of the program, in Python's words."""
+"""Results of the package's functions: the figures of the program, in Python's words."""
 
 import gc
 import json

@@ -127,7 +127,7 @@ class Workers(unittest.TestCase):
         self.assertIn("tensr", str(caught.exception))
 
     def test_a_killed_worker(self):
-        """In the middle of its shard, while its journal is being written."""
+        """Kills a worker in the middle of its shard, while its journal is being written."""
         killed = []
         out = pathlib.Path(self.id() + ".h5")
 

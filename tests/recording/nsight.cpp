@@ -45,7 +45,7 @@ CREATE TABLE NVTX_EVENTS (start INT NOT NULL, end INT, eventType INT NOT NULL, r
   text TEXT, globalTid INT, endGlobalTid INT, textId INT, domainId INT, uint64Value INT);
 )";
 
-// Of 2024: names of kernels as mangled, too, JSON and payloads in ranges, layouts of payloads, the version.
+// The schema of 2024: names of kernels as mangled, too, JSON and payloads in ranges, layouts of payloads, the version.
 const std::string kNewer = R"(
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);

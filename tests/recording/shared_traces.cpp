@@ -23,7 +23,7 @@ const char* const kNames[] = {"b200-eager",           "hta-128gpu-sampled-rank0"
                               "hta-a100-16gpu-rank0", "hta-a100-2gpu-ncclmeta",   "hta-v100-2gpu",
                               "kineto-resnet50"};
 
-// Where the tables' classes differ from hw_profiles/kernel_classes.yaml: all kernels whose name has `word` count as
+// Kernels that the tables class otherwise than hw_profiles/kernel_classes.yaml: all whose name has `word` count as
 // `theirs` there, in the traces whose name has `trace`. The first that fits holds.
 struct Exception {
   const char* trace;

@@ -25,7 +25,7 @@ std::set<std::string> before(const StepGraph& graph, const std::string& name) {
 
 using Names = std::set<std::string>;
 
-// What waits for nothing but its stream.
+// Two passes that wait for nothing but their stream.
 const std::string kTwo =
     "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n"
     "0,0,0,1,forward-compute,0,1,0,0,0,0\n"
@@ -47,7 +47,7 @@ TEST_CASE("passes of chunks are told apart by their part of the model, transfers
   CHECK(before(graph, "forward-recv_0_0") == Names{"forward-compute_0_0"});
   CHECK(before(graph, "forward-recv_1_1") == Names{"forward-compute_0_1", "forward-recv_0_1"});
   CHECK(before(graph, "forward-send_1_0") == Names{"forward-compute_0_2", "forward-send_0_0"});
-  // The first of the backward direction wait for the last forward pass but one.
+  // The first tasks of the backward direction wait for the last forward pass but one.
   CHECK(before(graph, "backward-recv_0_0") == Names{"forward-compute_0_0"});
   CHECK(before(graph, "backward-send_0_1") == Names{"backward-compute_0_3", "forward-compute_0_1"});
   REQUIRE(graph.groups.size() == 6);

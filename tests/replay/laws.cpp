@@ -1,4 +1,4 @@
-// What has to hold of any replay, and what a trace of one microbatch on two stages of two chunks takes, by hand.
+// Laws of any replay, and the time of a trace of one microbatch on two stages of two chunks, by hand.
 
 #include "replay/straggler_analysis.hpp"
 #include "small_trace.hpp"

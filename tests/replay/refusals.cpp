@@ -1,4 +1,4 @@
-// What is wrong with a trace, a graph or durations is said where it stands.
+// Faults in a trace, a graph or durations are said where they stand.
 
 #include "base/failure.hpp"
 #include "replay/derived_graph.hpp"

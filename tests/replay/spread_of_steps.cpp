@@ -1,4 +1,4 @@
-// How far steps of production trainings lie apart, beside what perturbations make of it: a factor for each rank and an
+// The spread of steps of production trainings, beside that of steps with perturbations: a factor for each rank and an
 // independent jitter for each pass, both as the trace itself has them.
 
 #include "base/random.hpp"
@@ -42,7 +42,7 @@ Replay replay_of(const std::string& name) {
   return {std::move(trace), std::move(graph)};
 }
 
-// Of each rank and type of operation, over all steps.
+// The key of a rank's operations of one type, over all steps.
 using Key = std::pair<std::uint32_t, ClassId>;
 Key key_of(const Program& program, TaskId task) { return {program.rank_of(task), program.task_class[task]}; }
 

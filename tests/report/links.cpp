@@ -1,4 +1,4 @@
-// What is said of links that bind: text, JSON and the picture say the same.
+// Links that bind: text, JSON and the picture say the same of them.
 #include "base/markup.hpp"
 #include "base/units.hpp"
 #include "network/xml_elements.hpp"
@@ -66,7 +66,7 @@ TEST_CASE("links: the picture is XML with a title and a description, its figures
       CHECK(svg.find(figures) != std::string::npos);
       if (kind.at("binding_links") > 0) CHECK(svg.find(format_seconds(kind.at("binds_s"))) != std::string::npos);
     }
-    // One mark is the legend's.
+    // The legend has one mark.
     CHECK((count_of(root, "path", "mark") > 1) == use.binds());
     CHECK(json.at("binding").size() == std::min<std::size_t>(100, use.binding.size()));
   }

@@ -1,4 +1,4 @@
-// What is said to help is tried by who reads it: here with the keys as they stand in the text.
+// Remedies of the report are tried as a reader would try them: with the keys as they stand in the text.
 
 #include "report/memory_remedies.hpp"
 

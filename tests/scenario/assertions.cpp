@@ -36,7 +36,7 @@ std::string message_of(const std::string& list, const std::vector<std::string>& 
   return "";
 }
 
-// Of a training with failures and saves.
+// The operations of a training with failures and saves.
 const std::string kOperations =
     "operations={iterations: 100000, failures: {rate_per_node_day: 0.2}, restart_s: 600, checkpoint: {interval_s: "
     "3600}}";

@@ -231,7 +231,7 @@ std::vector<DocumentedKey> documented_keys() {
   return out;
 }
 
-// What a value of a key does to a job.
+// The effect of a value of a key on a job.
 enum class Effect { not_understood, refused, none, noted, changed };
 
 struct Base {
@@ -257,22 +257,22 @@ Effect effect_of(const Base& base, const std::string& key, const std::string& va
   }
 }
 
-// Without these a job that has them is refused, or the other way round, so no two results can be compared.
+// Keys without which a job that has them is refused, or the other way round, so no two results can be compared.
 const std::set<std::string> kDecideWhatRuns = {"strategy.data", "strategy.account_for_embedding_in_pipeline_split",
                                                "strategy.account_for_loss_in_pipeline_split"};
 
-// Some jobs have no use for any value of these, and others have.
+// Keys of which some jobs have no use for any value, and others have.
 const std::set<std::string> kBesideOthers = {"cluster.fabric.routing_seed", "cluster.nodes[0].topology",
                                              "cluster.nodes[0].scale_up", "training.pad_to_capacity"};
 
-// These shape the network's graph, which `mirfak topology` prints; collectives are priced without it.
+// Keys that shape the network's graph, which `mirfak topology` prints; collectives are priced without it.
 const std::set<std::string> kOnlyOfTheGraph = {"cluster.fabric.type",         "cluster.fabric.uplinks",
                                                "cluster.fabric.levels",       "cluster.fabric.group_routers",
                                                "cluster.fabric.global_links", "cluster.fabric.group_spines",
                                                "cluster.fabric.dimensions",   "cluster.fabric.file",
                                                "cluster.fabric.topology",     "cluster.fabric.switch_latency_s"};
 
-// These are drawn for many iterations, not for one.
+// Keys that are drawn for many iterations, not for one.
 const std::set<std::string> kOnlyOfSamples = {"cluster.perturbations.iterations", "cluster.perturbations.jitter",
                                               "cluster.perturbations.tokens", "cluster.perturbations.seed"};
 

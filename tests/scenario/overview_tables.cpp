@@ -66,7 +66,7 @@ std::string table_of_machines() {
   return out;
 }
 
-// Something that only some frameworks do, and how a scenario asks for it.
+// A trick that only some frameworks have, and how a scenario asks for it.
 struct Trick {
   std::string name;
   std::string key;                    // the key that asks for it

@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Arguments = std::vector<std::string>;
 
-// Of a result of `name`, which section of the page describes it, and by what it is made. Together the examples have
+// A kind of result: the sections of the page that describe it, and the commands that make examples. Together these have
 // every key.
 struct ResultKind {
   std::string name;

@@ -49,7 +49,7 @@ Kind kind_of(const Document& document) {
   return scenario ? Kind::scenario : Kind::other;
 }
 
-// What cannot run still was read.
+// Listens while a document is read. A job that cannot run was read all the same.
 template <class Read>
 void listen(schema::Place& place, const Document& document, const Read& read) {
   const schema::Recorder recorder(place, document.name());
@@ -143,7 +143,7 @@ TEST_CASE("schemas are what readers ask for") {
   schema::check_file("sweep", schema::json_schema(all.sweep, "mirfak sweep", sentences, schema::SchemaOf::file));
   schema::check_file("comparison",
                      schema::json_schema(all.comparison, "mirfak comparison", sentences, schema::SchemaOf::file));
-  // Of every key there is an example, so that its type is known.
+  // Every key has an example, so that its type is known.
   std::vector<std::string> untyped = schema::untyped(all.scenario);
   std::erase_if(untyped, [](const std::string& key) {
     // A job's perturbations are the cluster's; its scenario may be any.

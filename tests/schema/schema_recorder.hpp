@@ -14,7 +14,7 @@
 
 namespace mirfak::schema {
 
-// What readers took the values of one place for, in all documents that were heard.
+// The kinds of values that readers took one place for, in all documents that were heard.
 struct Place {
   std::map<ReadValue::Kind, ReadValue> read;  // ranges are the widest
   bool any_word = false;                      // some reader takes any
@@ -44,18 +44,18 @@ class Recorder : public ReadingObserver {
   void any_key(const Node& mapping) override;
 
  private:
-  // nullptr: of another document, or inside a mapping that may have any key.
+  // The place of a node; nullptr: of another document, or inside a mapping that may have any key.
   Place* place_of(const Node& node);
 
   Place& root_;
   std::string document_;
 };
 
-// What a document that its reader took says where nothing was asked for it by kind ("auto" in place of a number) is a
-// value of that place, too. Ranges of numbers ("1..8") stand for any.
+// Adds words of a document: one that no reader asked for by kind ("auto" in place of a number), in a document that its
+// reader took, is a value of that place, too. Ranges of numbers ("1..8") stand for any.
 void add_words_of(Place& root, const Value& document);
 
-// By key ("cluster.nodes[].type") a sentence.
+// A sentence by key ("cluster.nodes[].type").
 using Descriptions = std::map<std::string, std::string>;
 
 // Schemas of files that people write, whose numbers may have units (base/written_number.hpp), and of results.

@@ -25,7 +25,7 @@ PROGRAM, TREE = sys.argv[1:3]
 
 
 def printed(text):
-    """What `mirfak simulate --format json` says of a scenario."""
+    """Returns the JSON of `mirfak simulate --format json` for a scenario."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -51,12 +51,12 @@ def wait_for(condition, seconds=15):
 
 
 def wait_for_answer(seconds=15):
-    """Once what was changed last was answered."""
+    """Waits until the last change was answered."""
     wait_for(lambda: driver.execute_script("return document.body.dataset.answered === document.body.dataset.asked"), seconds)
 
 
 def figures():
-    """What the views show, as the page was told."""
+    """Returns the figures that the views show, as the page was told."""
     rows = driver.execute_script("""
       const table = [...document.querySelectorAll('#views table')].find(each => each.caption?.textContent.startsWith('Every figure'));
       return [...table.tBodies[0].rows].map(row => [row.querySelector('code').textContent, row.cells[2].textContent]);""")

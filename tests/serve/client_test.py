@@ -23,7 +23,7 @@ with open(f"{TREE}/scenarios/gpt3-175b-a100.yaml", encoding="utf-8") as file:
 
 
 def raw(text, timeout=15):
-    """What comes back until the connection ends, of bytes sent as they are."""
+    """Sends bytes as they are; returns all that comes back until the connection ends."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=timeout) as connection:
         try:
             connection.sendall(text)

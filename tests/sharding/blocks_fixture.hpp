@@ -19,7 +19,7 @@ PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy,
 // The blocks of a model as a strategy runs them, with gradient operators, before they are sharded.
 std::vector<OperatorGraph> blocks_of(const ModelSpec& model, const Strategy& strategy, bool fused);
 
-// What each step does, for comparison.
+// The steps in words, for comparison.
 std::vector<std::string> step_texts(const PartitionedBlock& block, const std::vector<BlockStep>& steps);
 
 // s b h of one device, b the sequences of a microbatch.

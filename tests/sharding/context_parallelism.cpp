@@ -33,7 +33,7 @@ struct Traffic {
   double bytes = 0;
 };
 
-// Over the context axis only.
+// Counts the traffic over the context axis only.
 std::map<CollectiveKind, Traffic> traffic(const std::vector<BlockStep>& steps) {
   std::map<CollectiveKind, Traffic> out;
   for (const BlockStep& step : steps) {

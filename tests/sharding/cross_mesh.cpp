@@ -25,7 +25,7 @@ constexpr int kTokens = 24;
 
 using Grid = std::vector<int>;  // of each token of each sequence, sequence after sequence
 
-// How often the tokens of a rank's own part stand in its memory; `divided`: tokens over tensor ranks.
+// Returns how often the tokens of a rank's own part stand in its memory; `divided`: tokens over tensor ranks.
 Grid held(const DeviceMesh& mesh, const Place& place, bool divided) {
   Grid out(kSequences * kTokens, 0);
   const int tensor = divided ? mesh.size(MeshAxis::tensor) : 1;
@@ -57,7 +57,7 @@ int sum(const CrossMesh::Piece& piece) {
   return static_cast<int>(std::lround(piece.sequences.length() * kSequences * piece.tokens.length() * kTokens));
 }
 
-// What every rank gets, and that senders hold what they send, in equal messages.
+// Checks the tokens that every rank gets, and that senders hold what they send, in equal messages.
 void check(const DeviceMesh& from, const DeviceMesh& to, Pieces pieces, bool divided) {
   const CrossMesh mesh(from, to);
   int senders = 0;

@@ -125,7 +125,7 @@ TEST_CASE("three products of one input: their gradients are reduced one by one, 
   CHECK(count(once).at(CollectiveKind::reduce_scatter).number == 2);
   CHECK(count(once).at(CollectiveKind::all_gather).number == count(each).at(CollectiveKind::all_gather).number);
   CHECK(once.size() == each.size() - 2);  // as many kernels
-  // What is added is as long as the sequence, not as a rank's part of it.
+  // The added gradients are as long as the sequence, not as a rank's part of it.
   const auto longest_sum = [](const std::vector<BlockStep>& steps, const OperatorGraph& graph) {
     std::int64_t tokens = 0;
     for (const BlockStep& step : steps) {

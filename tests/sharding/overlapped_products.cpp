@@ -22,7 +22,7 @@ Strategy overlapped(int tensor) {
   return strategy;
 }
 
-// What each rank sends, by the collective's definition on a ring.
+// The bytes that each rank sends, by the collective's definition on a ring.
 double bytes_sent(const std::vector<BlockStep>& steps, int ranks) {
   double bytes = 0;
   for (const BlockStep& step : steps) {

@@ -64,7 +64,7 @@ TensorId gradient_of(const OperatorGraph& graph, TensorId parameter) {
   return -1;
 }
 
-// What rules say, and of ZeRO what lies divided over the replicas: gradients, at stage 3 the parameters. Then all
+// Annotations of the rules, and of ZeRO's divided tensors: gradients, at stage 3 the parameters. Then all
 // activations are annotated too: a weight that is divided over the same devices as the batch says otherwise of them.
 std::vector<Annotation> zero_annotations(const OperatorGraph& graph, const DeviceMesh& mesh,
                                          const std::vector<AxisRule>& rules, int zero) {

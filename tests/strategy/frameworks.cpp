@@ -355,7 +355,7 @@ TEST_CASE("a circle of three files is told whole") {
   CHECK(contains(file.failure(), "ours.yaml is like a.yaml is like b.yaml is like ours.yaml"));
 }
 
-// Only what reads and writes the launch files of frameworks, and the words of measured tables, may know them by name.
+// Readers and writers of frameworks' launch files, and the words of measured tables, alone may know them by name.
 TEST_CASE("no framework has its name in the simulator's code") {
   const std::filesystem::path sources = source_root() + "/sim";
   int files = 0;

@@ -206,7 +206,7 @@ TEST_CASE("the place is right however the rule is quoted") {
   CHECK(contains(failure_in("rules:\n  - 1 < tenser\n"), "s.yaml:2:9: "));
   CHECK(contains(failure_in("rules: ['recompute == ''ful''']\n"), "s.yaml:1:23: "));
   CHECK(contains(failure_in("rules: [\"recompute == \\\"full\\\" or zerro == 1\"]\n"), "s.yaml:1:35: "));
-  // Where the file writes the text otherwise, the scalar's place and a count of characters.
+  // Escapes and folded texts: the scalar's place, and a count of characters.
   CHECK(contains(failure_in("rules: [\"1 <\\x20tenser\"]\n"), "s.yaml:1:9: "));
   CHECK(contains(failure_in("rules: [\"1 <\\x20tenser\"]\n"), "at character 5 of '1 < tenser'"));
   CHECK(contains(failure_in("rules:\n  - >\n    1 < tenser\n"), "at character 5 of"));

@@ -31,13 +31,13 @@ def chromium(*flags, scripts=True, reaches=()):
 
 
 def show_at(driver, width, dark, height=900):
-    """In a window of this width, by light or dark."""
+    """Shows the page in a window of this width, by light or dark."""
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
 
 
 def wait_for_drawings(driver):
-    """Until every drawing that is seen fills its place."""
+    """Waits until every drawing that is seen fills its place."""
     driver.set_script_timeout(60)
     driver.execute_async_script("""
       const done = arguments[0];

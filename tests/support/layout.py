@@ -1,4 +1,4 @@
-"""What a reader could not see on a page: text that is cut off without a cue, and parts of drawings beyond their box."""
+"""Faults that a reader could not see on a page: text cut off without a cue, and parts of drawings beyond their box."""
 
 FAULTS = """
   const faults = [];

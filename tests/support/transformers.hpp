@@ -15,7 +15,7 @@ inline ModelSpec with_blocks(ModelSpec model) {
   return model;
 }
 
-// As Megatron-LM fuses and packs.
+// Rules by which Megatron-LM fuses and packs.
 inline FusionRules usual_fusion() {
   FusionRules rules;
   rules.chains = {{{"scale?", "mask?", "softmax"}, 1.5 / 2, 2.0 / 3},

@@ -137,7 +137,7 @@ def state_of(task):
 
 
 def processes_with(word):
-    """Of programs that were started with this argument."""
+    """Yields the processes of programs that were started with this argument."""
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -160,7 +160,7 @@ def kill_in_the_middle(job, folder, shard):
     if table.exists():
         raise RuntimeError("the task had its table already")
     kept = journal.stat().st_size
-    # As an administrator does, or Slurm itself for a node that failed.
+    # Requeues the task as an administrator does, or Slurm itself for a node that failed.
     subprocess.run(["scontrol", "requeue", f"{job}_{shard}"], check=True)
     return kept
 

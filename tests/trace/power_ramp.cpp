@@ -32,7 +32,7 @@ double total_of(const std::vector<double>& series) { return std::accumulate(seri
 
 }  // namespace
 
-// Under a limit below the floor of the voltage, what draws the limit ex factory takes 1 / speed times as long.
+// Work that draws the limit ex factory takes 1 / speed times as long under a limit below the floor of the voltage.
 TEST_CASE("work that may draw less is as fast as under a power limit of so much") {
   GpuSpec gpu = example().simulation.job.cluster.gpu_of(0);
   const double tdp_w = gpu.tdp_w.value;

@@ -81,7 +81,7 @@ TEST_CASE("without price and tokens the summary lacks the figures that need them
 
 namespace {
 
-// While it lives, writing a file beyond `bytes` fails as on a full disk.
+// A limit: while it lives, writing a file beyond `bytes` fails as on a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -90,7 +90,7 @@ def check_bytes(tasks):
 
 
 def integral(series, value):
-    """Of a series of steps: each value holds until the next point."""
+    """Returns the integral of a series of steps: each value holds until the next point."""
     times = series["time_s"].to_numpy()
     assert (np.diff(times) > 0).all()
     return (np.diff(times) * series[value].to_numpy()[:-1]).sum()

@@ -8,7 +8,7 @@ namespace mirfak {
 
 namespace {
 
-// What the calendar answers in closed form, iteration by iteration.
+// The state after some iterations, walked one by one: the calendar answers in closed form.
 struct Walk {
   double seconds = 0;
   std::int64_t saved = 0;

@@ -135,7 +135,7 @@ TEST_CASE("a repaired node joins at the end of the iteration that runs, by one r
     course.restart_s = restart_s;
     const RunResult run = run_training(course, RandomStream(1, 0));
     CHECK(run.restarts == 2);
-    // From 200 s on again: 9 slow iterations until 303 s, of which the last is under way then.
+    // Iterations go on from 200 s: 9 slow ones until 303 s, of which the last is under way then.
     CHECK(part(run.parts, TimePart::rework) == doctest::Approx(5));
     CHECK(part(run.parts, TimePart::slowed) == doctest::Approx(9 * (80.0 / 7 - 10)));
     CHECK(run.finish_s == doctest::Approx(10'000 + 5 + 9 * (80.0 / 7 - 10) + 2 * restart_s));

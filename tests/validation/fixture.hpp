@@ -13,7 +13,7 @@ const RunMappings& mappings();  // of validate/published
 // A table named "runs.csv", which no mapping file describes.
 CsvTable table(const std::string& text);
 
-// Its rows, read and made into scenarios; nothing is simulated.
+// Reads the rows of a table and makes them scenarios; nothing is simulated.
 std::vector<ValidatedRun> read(const std::string& text);
 
 // One row: a run of GPT 22B on 8 A100 that can be simulated, with `columns` added or replaced ("dtype=float8").

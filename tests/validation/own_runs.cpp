@@ -105,7 +105,7 @@ TEST_CASE("runs of a machine tell its time factors, and predict what they have n
   CHECK(fit.error_left_out() < 0.02);
   CHECK(fit.error_after() <= fit.error_left_out());
 
-  // As a profile it gives the same seconds, says so, and is nearer to what was not measured.
+  // The correction as a profile gives the same seconds, says so, and is nearer to what was not measured.
   const std::string ours = machine.write("ours.yaml", corrected_node_yaml(fit)).string();
   const std::vector<std::string> other = {"strategy.tensor=4", "cluster.nodes[0].count=4"};
   std::vector<std::string> corrected = other;
@@ -122,7 +122,7 @@ TEST_CASE("runs of a machine tell its time factors, and predict what they have n
   REQUIRE(corrections_of(better.job).size() == 1);
   CHECK(contains(corrections_of(better.job).front(), "corrected by 8 runs of own.csv"));
 
-  // What is corrected is not corrected once more.
+  // A node type that was corrected is not corrected once more.
   const std::string again = "scenario,measured.seconds,cluster.nodes[0].type\njob.yaml,1.5," + ours + "\n";
   CHECK(contains(failure_of([&] { fit_own_runs(machine.runs(again), "own.csv"); }), "is corrected by runs already"));
 }

@@ -48,7 +48,7 @@ TEST_CASE("layers that do not divide are split as trainers do") {
   CHECK(split_of("75") == std::vector<int>{7, 7, 7, 6, 6, 6, 6, 6, 6, 6, 6, 6});
   // 10 layers in 12 chunks: embedding and loss stand alone.
   CHECK(split_of("10") == std::vector<int>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0});
-  // What the row says goes before: 11 chunks of 6 and one of 9.
+  // A split that the row states goes before: 11 chunks of 6 and one of 9.
   const std::vector<int> stated = split_of("75", {{"flags", "Megatron-LM; pp_layout=E(tttttt|)*11t*9L"}});
   CHECK(stated.front() == 6);
   CHECK(stated.back() == 9);

@@ -1,4 +1,4 @@
-// What mapping files may say, and that every fault in one is an error at its place.
+// Contents of mapping files, and that every fault in one is an error at its place.
 
 #include "fixture.hpp"
 
@@ -95,7 +95,7 @@ TEST_CASE("a key that no scenario has is an error of the mapping, not of the row
                        doctest::Contains("own.map.yaml:1:19"), Error);
   CHECK_THROWS_WITH_AS(read_by("inferred: [{set: {training.framework: my-fork}, note: x}]", rows),
                        doctest::Contains("own.map.yaml:1:39"), Error);
-  // One that the strategy's rules refuse is the row's.
+  // A value that the strategy's rules refuse is the row's fault.
   const auto runs = read_by("inferred: [{set: {strategy.tensor: 7}, note: x}]", rows);
   CHECK_FALSE(runs[0].skipped.empty());
 }

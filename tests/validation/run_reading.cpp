@@ -1,4 +1,4 @@
-// What is not understood makes the row skipped, with its place and the nearest word that is known; nothing is
+// A row with a word that is not understood is skipped, with its place and the nearest word that is known; nothing is
 // defaulted.
 
 #include "fixture.hpp"
@@ -83,7 +83,7 @@ TEST_CASE("a source's name decides nothing") {
 TEST_CASE("words that contradict each other are refused") {
   CHECK(row_with({{"flags", "Megatron-LM (2021); PyTorch FSDP"}}).refusal);
   CHECK(row_with({{"zero_stage", "0"}, {"flags", "Megatron-LM (2021); ZeRO-1"}}).refusal);
-  // What a launcher's switch restates, the column decides.
+  // The column decides where a launcher's switch says it again.
   CHECK(job_of(row_with({{"sequence_parallel", "true"}, {"flags", "Megatron-LM (2021); SP=0"}}))
             .strategy.sequence_parallel);
 }

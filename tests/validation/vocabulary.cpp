@@ -21,7 +21,7 @@ namespace {
 const std::filesystem::path kShared = std::filesystem::path(source_root()).parent_path() / "shared";
 const std::filesystem::path kTruth = kShared / "truth";
 
-// Whether some rule of the column is about the word, whatever else the row says.
+// True if some rule of the column is about the word, whatever else the row says.
 bool is_listed(const ColumnMapping& column, const std::string& word) {
   std::vector<std::string> parts = {word};
   if (!column.parts.empty()) parts = parts_of_cell(word, column.parts);

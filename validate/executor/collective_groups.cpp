@@ -8,7 +8,7 @@ namespace mirfak::measure {
 
 namespace {
 
-// In the order of their first ranks.
+// The ranks of each machine, machines in the order of their first ranks.
 std::vector<std::vector<int>> ranks_by_machine(std::span<const int> machine_of) {
   std::vector<std::vector<int>> out;
   std::map<int, std::size_t> place;

@@ -13,7 +13,7 @@ struct CollectivePlans {
   std::vector<RankPlan> plans;  // of all ranks; those that take no part have no tasks
 };
 
-// For each of `sizes`, `times` collectives of so many bytes among `group`, of `ranks` ranks, one behind another.
+// Plans `times` collectives for each of `sizes`, one after another, of so many bytes among `group`, of `ranks` ranks.
 CollectivePlans collective_plans(CollectiveKind kind, std::span<const int> group, int ranks,
                                  std::span<const double> sizes, int times);
 // The same of sends from the first rank of a pair to the second.

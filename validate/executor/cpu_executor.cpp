@@ -21,7 +21,7 @@ double max_kernel_bytes(const RankPlan& plan) {
   return most;
 }
 
-// Numbers that a message has room for.
+// The number of elements in a message, with room for one more.
 std::size_t message_elements(const RankTask& task) { return static_cast<std::size_t>(task.bytes / sizeof(float)) + 1; }
 
 bool communicates(const RankPlan& plan) {
@@ -74,7 +74,7 @@ CpuExecutor::~CpuExecutor() = default;
 
 std::string CpuExecutor::machine() const { return describe_machine().summary(); }
 
-// Threads are told of what they wait for and of nothing else: waking one costs as much as a small kernel.
+// Finds the tasks whose end another thread must be told: waking a thread costs as much as a small kernel.
 void CpuExecutor::find_listeners() {
   for (const RankTask& task : plan_.tasks) {
     const bool computes = plan_.queues[task.queue].stream == StreamKind::compute;
@@ -195,14 +195,14 @@ bool CpuExecutor::goes_on(Lane& lane, const RankTask& task) {
   return true;
 }
 
-// Asks of every message, so that all go on.
+// Asks about every message, so that all of them make progress.
 bool CpuExecutor::done(Lane& lane) {
   bool all = true;
   for (PendingCommunication& one : lane.pending) all = one.done() && all;
   return all;
 }
 
-// Starts and ends what it can of a queue; returns whether that was anything.
+// Starts and ends the tasks of a queue that can start or end; returns whether there were any.
 bool CpuExecutor::advance(Lane& lane) {
   bool any = false;
   for (; lane.next < lane.queue->tasks.size(); ++lane.next) {
@@ -243,7 +243,7 @@ void CpuExecutor::communicate() {
   }
 }
 
-// Until something that this thread waits for was computed, or for so long.
+// Waits until a task that this thread waits for has been computed, but no longer than `seconds`.
 void CpuExecutor::rest(double seconds) {
   if (seconds <= 0) {
     std::this_thread::yield();
@@ -254,7 +254,7 @@ void CpuExecutor::rest(double seconds) {
   changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return told_ != known; });
 }
 
-// What the first queues that are not at their end wait for, in words.
+// Says in words which tasks the first unfinished queues wait for.
 std::string CpuExecutor::waiting_for() const {
   std::vector<std::string> out;
   for (const Lane& lane : lanes_) {

@@ -113,7 +113,7 @@ void CpuKernels::run(const KernelWork& work) {
     default:
       break;
   }
-  // What is computed, is computed once; further passes move its operands again.
+  // The first pass computes; further passes only move the operands again.
   KernelWork::Kind kind = work.kind;
   for (double left = work.passes; left > 0; --left) {
     move(work, kind, std::min(1.0, left));

@@ -31,7 +31,7 @@ class CpuKernels {
   float* next_output(std::size_t count);
   void multiply(const GemmShape& shape);
   void attend(const KernelWork& work);
-  // Where the operands of one pass lie.
+  // The places of one pass's operands in the arenas.
   struct Operands {
     std::vector<std::pair<const float*, std::size_t>> reads;
     std::vector<std::pair<float*, std::size_t>> writes;

@@ -178,7 +178,7 @@ struct CudaAttention::Plan {
     scratch.emplace_back(sum.id, static_cast<std::size_t>(batch * heads * queries * width) * sizeof(float));
   }
 
-  // Of grouped queries, the gradients of a key or value add up over the heads that share it.
+  // With grouped queries, adds up the gradients of a key or value over the heads that share it.
   void multiply_into(const Tensor& a, const Tensor& b, const Tensor& gradient, std::int64_t of_width) {
     if (heads == groups) return graph.multiply(a, b, gradient);
     const Tensor& of_heads = graph.intermediate(data, {batch, heads, keys, of_width},
@@ -208,7 +208,7 @@ CudaAttention::Plan& CudaAttention::plan_of(const AttentionShape& shape, bool ba
   if (shape.window > 0) refuse(shape, backward, "windows are not run");
   if (shape.causal && shape.queries != shape.keys) refuse(shape, backward, "causal pieces of a sequence are not run");
   if (!handle_) handle_ = std::make_unique<Handle>();
-  // Which of two descriptions of the same backward pass the library matches is nowhere written down.
+  // No document says which of two descriptions of the same backward pass the library matches, so both are tried.
   auto made = std::make_unique<Plan>(shape, backward, type_, true);
   bool built = made->graph.build(handle_->handle);
   if (!built && backward) {

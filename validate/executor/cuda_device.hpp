@@ -76,7 +76,7 @@ class DeviceEvent {
   ~DeviceEvent();
   cudaEvent_t get() const { return handle_; }
   void record(cudaStream_t stream) const;
-  // While `stream` is captured: every launch of the graph passes the event here (see CudaCapture).
+  // Records while `stream` is captured: every launch of the graph passes the event here (see CudaCapture).
   void record_in_graph(cudaStream_t stream) const;
   void hold(cudaStream_t stream) const;                    // `stream` waits for what was recorded last
   bool done() const;                                       // never blocks

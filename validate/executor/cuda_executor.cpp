@@ -91,7 +91,7 @@ void CudaExecutor::make_lanes() {
   }
 }
 
-// Before any communication runs: a kernel that is loaded, or memory that is allocated, may wait for the whole device,
+// Goes before any communication: a kernel that is loaded, or memory that is allocated, may wait for the whole device,
 // and thereby for other ranks.
 void CudaExecutor::prepare_kernels() {
   for (const RankPlan& plan : plans_) {
@@ -104,7 +104,7 @@ void CudaExecutor::prepare_kernels() {
   }
 }
 
-// In an order that is the same on all ranks: each call is one of all of them.
+// Makes communicators in an order that is the same on all ranks: each call is one of all of them.
 void CudaExecutor::make_communicators([[maybe_unused]] const std::vector<TransferLane>& transfers) {
 #ifdef MIRFAK_HAS_NCCL
   for (const RankGroup& group : groups_.groups) of_groups_.push_back(NcclCommunicator::among(world_, group.ranks));
@@ -208,7 +208,7 @@ void CudaExecutor::wait_for_all() {
       for (const PlannedTask& task : step) wait_for(task);
     }
   }
-  // While a graph has not reached the event of a task, that may say how it was before.
+  // Waits, because a task's event that a graph has not reached may still show the iteration before.
   wait_for_streams();
   check_cuda(cudaGetLastError(), "start kernels");
 }
@@ -273,14 +273,14 @@ void CudaExecutor::pass(const PlannedTask& task, Instant instant) {
   last_event(task, instant).record(stream);
 }
 
-// Without marks, the events that are waited for: of a task that others take part in, when this one is ready for it.
+// Records the events that streams wait for, without marks: of a task with others, when this rank is ready for it.
 void CudaExecutor::order(const PlannedTask& task, Instant instant) {
   const bool together = settings_.loopback && task_of(task).operation != RankTask::Operation::kernel;
   const bool awaited = instant == Instant::begun ? together : awaited_[first_[task.plan] + task.task] != 0;
   if (awaited) last_event(task, instant).record(lane_of(task).stream);
 }
 
-// By which streams wait for an instant of a task. Of a graph, and without marks, both instants have the same: whoever
+// The event by which streams wait for an instant of a task. In graphs and without marks both instants have one: whoever
 // waits for the first is told so before the second comes.
 const DeviceEvent& CudaExecutor::last_event(const PlannedTask& task, Instant instant) {
   if (capturing_ || !marked_) return orders_[first_[task.plan] + task.task];

@@ -36,7 +36,7 @@ class CudaExecutor : public Executor {
   void iterate() override;
   bool marks_take_time() const override { return true; }
   TaskTime iterate_unmarked() override;
-  // Of all plans, one after another.
+  // The times of all plans, one plan after another.
   std::span<const TaskTime> times() const override { return times_; }
   // The most by which times of two ranks may be off: clocks of processes, and of device and host.
   double clock_error_s() const { return clock_.error_s + 2 * device_clock_error_s_; }
@@ -117,7 +117,7 @@ class CudaExecutor : public Executor {
   std::map<TransferLane, NcclCommunicator> of_transfers_;
 #endif
   bool capturing_ = false;
-  // Go before communicators do: they wait for the end of graphs that hold their operations.
+  // The graphs go before communicators do: they wait for the end of graphs that hold their operations.
   CudaGraph marked_graph_;
   CudaGraph bare_graph_;
 };

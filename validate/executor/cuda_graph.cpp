@@ -28,7 +28,7 @@ void CudaGraph::upload(cudaStream_t stream) const { check_cuda(cudaGraphUpload(h
 
 void CudaGraph::launch(cudaStream_t stream) const { check_cuda(cudaGraphLaunch(handle_, stream), "launch a graph"); }
 
-// What is no work of a stream comes before: events are made, and the kernel of the first node is loaded.
+// Does first what a stream cannot record: makes the events, and loads the kernel of the first node.
 CudaCapture::CudaCapture(std::span<const DeviceStream> streams, Begun) : streams_(streams) {
   launch_nothing(streams.front().get());
   for (std::size_t i = 1; i < streams.size(); ++i) joins_.emplace_back(DeviceEvent::Time::none);

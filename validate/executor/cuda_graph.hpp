@@ -27,7 +27,7 @@ class CudaGraph {
   cudaGraphExec_t handle_ = nullptr;
 };
 
-// While it lives, what is put into `streams` is not run but kept. None of them may be in use. The first is the origin:
+// A capture: work put into `streams` is not run but kept. None of them may be in use. The first is the origin:
 // the others fork from it, and finish() joins them. Two kinds of events serve inside:
 //  - those by which one stream waits for another: recorded and waited for as ever, and good for nothing else. Outside
 //  of

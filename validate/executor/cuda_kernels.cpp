@@ -29,7 +29,7 @@ double largest(std::span<const double> bytes) {
   return std::accumulate(bytes.begin(), bytes.end(), 0.0, [](double a, double b) { return std::max(a, b); });
 }
 
-// Of the kernel that quantizes a product's first operand from 16 bits.
+// Returns the kernel that quantizes a product's first operand from 16 bits.
 KernelWork cast_of(const GemmShape& shape) {
   const double elements = shape.batch * shape.m * shape.k;
   return memory_work(OperatorKind::elementwise, 2 * elements, elements, shape.k);
@@ -119,7 +119,7 @@ void CudaKernels::run(const KernelWork& work, cudaStream_t stream) {
     default:
       break;
   }
-  // What is computed, is computed once; further passes move its operands again.
+  // The first pass computes; further passes only move the operands again.
   KernelWork::Kind kind = work.kind;
   for (double left = work.passes; left > 0; --left) {
     move(work, kind, std::min(1.0, left), stream);

@@ -12,7 +12,7 @@
 
 namespace mirfak::measure {
 
-// How numbers of a precision are kept. Error(input) for those that kernels here do not compute in: 8 bits and fewer.
+// Returns how numbers of a precision are kept. Error(input) for 8 bits and fewer, in which no kernel here computes.
 ElementType element_type(Precision precision);
 
 // Kernels on the current device, each put into a stream by run(), which does not wait for it: products by cuBLASLt,

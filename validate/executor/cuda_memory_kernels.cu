@@ -90,7 +90,7 @@ __host__ __device__ std::uint64_t scrambled(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-// What only reads must still use what it read: a result that random numbers never have is written somewhere.
+// Makes a kernel that only reads use its numbers: if they hold one that random numbers never are, it is written.
 template <typename T>
 __device__ void keep(const MovedOperands& operands, const Numbers<T>& numbers) {
   if (numbers.values[0] == 12345.678F && operands.write_count > 0) operands.writes[0][0] = numbers.word();
@@ -117,7 +117,7 @@ __global__ void gather_kernel(MovedOperands operands, std::size_t row_words) {
   }
 }
 
-// Of a block of whole warps.
+// Returns the sum over a block of whole warps.
 __device__ float block_sum(float value) {
   __shared__ float parts[kThreads / 32];
   const int warps = blockDim.x / 32;
@@ -165,7 +165,7 @@ __global__ void row_kernel(MovedOperands operands, std::size_t row_words, RowSta
   }
 }
 
-// In [-1, 1).
+// A random number in [-1, 1).
 __host__ __device__ float random_number(std::size_t place, std::uint64_t seed) {
   const auto bits = static_cast<std::uint32_t>(scrambled(seed * 0x9e3779b97f4a7c15ULL + place) >> 40U);
   return static_cast<float>(bits) * (2.0F / (1U << 24U)) - 1.0F;
@@ -211,7 +211,7 @@ __global__ void delay_kernel(std::uint64_t nanoseconds) {
   } while (now - begin < nanoseconds);
 }
 
-// At most so many on each multiprocessor.
+// The blocks for so many pieces, at most `most_on_each` on each multiprocessor.
 unsigned blocks_for(std::size_t pieces, int most_on_each = kBlocksPerMultiprocessor) {
   static const int multiprocessors = [] {
     int device = 0;

@@ -39,7 +39,7 @@ void launch_gather(const MovedOperands& operands, std::size_t row_words, Element
 void launch_random(void* data, std::size_t elements, ElementType type, std::uint64_t seed, cudaStream_t stream);
 // The same of numbers of 8 bits, e4m3: random_fp8() of each place.
 void launch_random_fp8(void* data, std::size_t elements, std::uint64_t seed, cudaStream_t stream);
-// In e4m3 a number in [-1, 1], and, as e5m2 reads the same bits, one in [-0.5, 0.5]: neither NaN nor infinite.
+// A number that is in [-1, 1] in e4m3 and, as e5m2 reads the same bits, in [-0.5, 0.5]: neither NaN nor infinite.
 std::uint8_t random_fp8(std::size_t place, std::uint64_t seed);
 
 // to[i] = sum of from[member][i]; all of them 16-byte aligned where `elements` fills words.
@@ -53,7 +53,7 @@ void launch_sum(const SummedBuffers& buffers, void* to, std::size_t elements, El
 void launch_nothing(cudaStream_t stream);
 // Keeps the stream busy for so long, so that what is put behind it finds no gap that the host makes.
 void launch_delay(double seconds, cudaStream_t stream);
-// For so long, as many threads look at a clock again and again as NCCL has waiting for others: 16 blocks of 512.
+// Lets as many threads look at a clock for so long as NCCL has waiting for others: 16 blocks of 512.
 void launch_wait(double seconds, cudaStream_t stream);
 
 }  // namespace mirfak::measure

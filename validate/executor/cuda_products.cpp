@@ -25,7 +25,7 @@ cudaDataType data_type(Precision precision) {
   return precision == Precision::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-// Of the product's operands and result, as the caller has them.
+// The types of a product's operands and result, as the caller has them.
 struct DataTypes {
   cudaDataType first;
   cudaDataType second;
@@ -151,7 +151,7 @@ CudaProducts::~CudaProducts() {
   cublasLtDestroy(handle_);
 }
 
-// Of both operands: what a scale is changes no time.
+// The scale of both operands is 1: its value changes no time.
 const void* CudaProducts::scales() {
   if (scales_.bytes() == 0) {
     scales_ = DeviceMemory(sizeof(float));

@@ -12,7 +12,7 @@ struct cublasLtContext;
 
 namespace mirfak::measure {
 
-// In which numbers the operands of a product are. The others' results are in the precision of the operands.
+// The formats of a product's operands. The others' results are in the precision of the operands.
 enum class ProductFormat : std::uint8_t {
   wide,          // the precision that all else has
   fp8,           // both e4m3; the result in the wide precision, of 16 bits
@@ -46,7 +46,7 @@ class CudaProducts {
   Precision wide_;
   cublasLtContext* handle_ = nullptr;
   std::map<Key, std::unique_ptr<Plan>> plans_;
-  // By stream: kernels of different streams run at the same time.
+  // Workspaces by stream: kernels of different streams run at the same time.
   std::map<cudaStream_t, DeviceMemory> workspaces_;
   DeviceMemory scales_;  // of fp8: one number
 };

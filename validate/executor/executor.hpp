@@ -7,7 +7,7 @@
 
 namespace mirfak::measure {
 
-// When one task of a rank ran, in seconds on the common clock of all ranks.
+// The time of one task of a rank, in seconds on the common clock of all ranks.
 struct TaskTime {
   double ready = 0;  // it began, or, where others take part, it was ready for them
   double end = 0;
@@ -33,16 +33,16 @@ class Executor {
   // Runs every task once; all ranks call together. Throws Error(internal) that says who waited for what when nothing
   // went on for as long as the executor was told to wait.
   virtual void iterate() = 0;
-  // Of the last of these iterations, in the order of RankPlan::tasks.
+  // The times of the last of these iterations, in the order of RankPlan::tasks.
   virtual std::span<const TaskTime> times() const = 0;
 
-  // Whether taking the time of each task takes so long itself that an iteration has to be timed without.
+  // True if taking the time of each task takes so long itself that an iteration has to be timed without.
   virtual bool marks_take_time() const { return false; }
   // Runs every task once and takes no times but when the first began and the last ended on this rank.
   virtual TaskTime iterate_unmarked();
 };
 
-// From the first that began to the last that ended.
+// The time from the first beginning to the last end.
 TaskTime span_of(std::span<const TaskTime> times);
 
 }  // namespace mirfak::measure

@@ -4,7 +4,7 @@
 
 namespace mirfak::measure {
 
-// How an executor on GPUs runs plans.
+// Settings with which an executor on GPUs runs plans.
 struct GpuSettings {
   KernelPrecision precision;
   bool loopback = false;  // all ranks on one GPU

@@ -33,7 +33,7 @@ class MarkRemoval {
   Timeline without(Picoseconds mark) const {
     Timeline out = marked_;
     out.makespan = 0;
-    // What several ranks do together begins when the last of them is ready.
+    // An operation of several ranks begins when the last of them is ready.
     for (std::size_t first = 0; first < order_.size();) {
       std::size_t end = first;
       const Picoseconds instant = marked_.start[order_[first]];
@@ -75,13 +75,13 @@ class MarkRemoval {
     if (turn_[task] != kNone) each(turn_[task]);
   }
 
-  // Of what acts together, until when it waits for other tasks: with marks, and now.
+  // The instant until which the members of one operation wait for other tasks: with marks, and now.
   struct Waiting {
     Picoseconds marked = 0;
     Picoseconds now = 0;
   };
 
-  // Of tasks that began at one instant, in the order of the program: some may wait for others of no length.
+  // Places tasks that began at one instant, in the order of the program: some may wait for others of no length.
   void place(std::span<const TaskId> tasks, Picoseconds mark, Timeline& out) const {
     std::map<std::uint32_t, Waiting> waiting;
     const auto settle_task = [&](TaskId task) {

@@ -5,7 +5,7 @@
 
 namespace mirfak::measure {
 
-// What the marks of tasks (the events in front of and behind each) take is not the program's.
+// A timeline without the time that marks take (the events before and after each task), which is not the program's.
 struct Unmarked {
   Timeline timeline;
   Picoseconds mark = 0;  // what those of one task took, and was taken out

@@ -62,7 +62,7 @@ class TimelineBuilder {
     origin_ = std::min(origin_, time.ready);
   }
 
-  // One of a single rank, or in front of nothing: when all that it waits for has ended.
+  // Places a meeting of a single rank, or in front of nothing: when all that it waits for has ended.
   void place_empty_meeting(TaskId task) {
     double latest = origin_;
     for (const TaskId before : program_.dependencies_of(task)) {

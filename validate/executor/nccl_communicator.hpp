@@ -21,7 +21,7 @@ class NcclCommunicator {
   NcclCommunicator& operator=(NcclCommunicator&& other) noexcept;
   ~NcclCommunicator();
 
-  // Of `ranks` of the world, in that order. Called by all processes, in the same order; those that are no members get
+  // Makes one of `ranks`, in that order. Called by all processes, in the same order; those that are no members get
   // an empty one. Error(internal) where NCCL fails, or others do not come within the world's timeout.
   static NcclCommunicator among(const World& world, std::span<const int> ranks);
 
@@ -36,7 +36,7 @@ class NcclCommunicator {
 
   // Throws Error(internal) with NCCL's words where an operation has failed since.
   void check() const;
-  // From now on this is aborted, not ended: after a failure.
+  // Makes the destructor abort the communicator, not end it: after a failure.
   void give_up() { failed_ = true; }
 
  private:

@@ -13,13 +13,13 @@ class NvmlDevice {
  public:
   enum class Clock : unsigned { multiprocessors = 1, memory = 2 };  // as NVML numbers them
 
-  // Nothing where the library or the device is not to be had.
+  // Opens a device; nothing where the library or the device is not to be had.
   static std::optional<NvmlDevice> open(int pci_domain, int pci_bus, int pci_device);
 
   std::string driver() const;
   double energy_j() const;  // since the driver was loaded
   double power_w() const;   // as the driver averages it, over a second on most cards
-  // At this moment, as far as the card's sensor tells moments apart; nothing where the driver knows only averages.
+  // The power at this moment, as far as the sensor tells moments apart; nothing where the driver knows only averages.
   std::optional<double> instant_power_w() const;
   double power_limit_w() const;
   double temperature_c() const;

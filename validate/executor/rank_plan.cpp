@@ -1,4 +1,4 @@
-// From a program of all ranks to what one of them does. Dependencies on tasks of other ranks stand only in front of
+// Plans what one rank does of a program of all ranks. Dependencies on tasks of other ranks stand only in front of
 // tasks in which those ranks take part (a transfer's end, a collective, a meeting): there communication itself makes
 // this rank wait. All others are between tasks of one rank.
 
@@ -106,7 +106,7 @@ class GroupFinder {
     return found->second;
   }
 
-  // What a meeting is in front of says whether it is an operation of its own.
+  // The task that follows a meeting says whether the meeting is an operation of its own.
   void find_meetings() {
     std::vector<TaskId> collective(program_.size(), kNoTask);  // by meeting: the first of its group behind it
     for (TaskId task = 0; task < program_.size(); ++task) {
@@ -127,7 +127,7 @@ class GroupFinder {
   const Program& program_;
   ExecutionGroups out_;
   std::map<std::pair<GroupId, StreamKind>, std::int32_t> known_;
-  // By stage, replica and context rank.
+  // Communicators of gathers by stage, replica, context rank and kind of stream.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, StreamKind>, std::int32_t> gathering_;
 };
 

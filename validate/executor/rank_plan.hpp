@@ -47,7 +47,7 @@ struct RankPlan {
   double max_bytes = 0;  // of any collective, message or gather
 };
 
-// How the tasks of a program act together, the same on every rank.
+// Groups of tasks of a program that act together, the same on every rank.
 //
 // A meeting in front of a collective needs nothing of its own where the collective's members are those who meet: no
 // collective ends anywhere before it has begun everywhere. The other meetings (ranks of a team in front of the

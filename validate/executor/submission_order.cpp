@@ -55,7 +55,7 @@ std::vector<SubmissionStep> steps_of(const ExecutionGroups& groups, std::span<co
   return out;
 }
 
-// By plan and task: the step that it is in.
+// The step that a task is in, by plan and task.
 std::vector<std::vector<std::uint32_t>> places_in(std::span<const SubmissionStep> steps,
                                                   std::span<const RankPlan> plans) {
   std::vector<std::vector<std::uint32_t>> out;

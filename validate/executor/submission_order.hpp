@@ -25,7 +25,7 @@ using SubmissionStep = std::vector<PlannedTask>;
 // before anything is told to wait for it; in this order it has.
 std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std::span<const RankPlan> plans);
 
-// Who sends to whom, and on which of the two kinds of streams (activations forward, gradients backward).
+// The ranks that send to each other, and which of the two kinds of streams (activations forward, gradients backward).
 struct TransferLane {
   int from = 0;
   int to = 0;
@@ -41,7 +41,7 @@ TransferLane lane_of(const RankPlan& plan, const RankTask& task);
 // two ranks (stages of different shape), and for those whose receivers gather.
 std::vector<TransferLane> transfer_lanes(const Program& program);
 
-// What one member does in a collective among ranks that share a device's memory: copies and sums over its buffers. A
+// A move of one member in a collective among ranks that share a device's memory: a copy or sum over its buffers. A
 // phase begins when all members have ended the one before.
 struct LoopbackMove {
   int phase = 0;

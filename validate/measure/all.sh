@@ -214,7 +214,7 @@ NODE
 
 # --- jobs: predicted, run, compared
 
-# As a CUDA graph, which is what its prediction is of; where that fails, in streams, which it says.
+# Runs a job as a CUDA graph, which its prediction is of; where that fails, in streams, which it says.
 run_job() {  # run_job JOB LOG
   local way
   for way in auto off; do

@@ -74,7 +74,7 @@ constexpr double kMaxGpuMb = 1000;
 constexpr double kGrowth = 1.5;  // from size to size
 constexpr double kGpuGrowth = 2;
 
-// What is timed: every kind among its group, over sizes.
+// A row to be timed: one kind of operation among one group.
 struct Timing {
   Kind kind;
   TimedGroup group;
@@ -90,7 +90,7 @@ std::vector<Timing> timings(std::span<const int> machine_of) {
   return out;
 }
 
-// Ascending, from kMinBytes on, each `factor` times the one before or a little less.
+// Returns the sizes in ascending order from kMinBytes on, each `factor` times the one before or a little less.
 std::vector<double> sizes_of(const Timing& timing, double max_bytes, double factor) {
   const auto ranks = static_cast<int>(timing.group.ranks.size());
   std::vector<double> out;
@@ -110,7 +110,7 @@ class CollectiveBench {
         from_(room(world, options)),
         to_(from_.size()) {}
 
-  // When this rank was ready for each repetition and when it had ended it, in turns.
+  // Returns when this rank was ready for each repetition and when it had ended it, in turns.
   std::vector<double> run(const Kind& kind, const Communicator& among, double bytes) {
     std::vector<double> times;
     for (int i = 0; i <= repeats_; ++i) {

@@ -1,4 +1,4 @@
-// What kernels of each class take and draw: the classes that the energy model tells apart, each run without a pause for
+// Measures time and energy of kernels of each class that the energy model tells apart: each runs without a pause for
 // a while, with the card's own count of its energy read before and after.
 
 #include "base/error.hpp"

@@ -38,12 +38,12 @@ void wait_for(const DeviceEvent& event, double timeout_s) {
   while (!event.done()) patience.nap();
 }
 
-// Events in front of and behind what a stream does.
+// Two events, before and after the work of a stream.
 class Stopwatch {
  public:
   explicit Stopwatch(std::size_t intervals) : begun_(intervals), ended_(intervals) {}
 
-  // `launches`: how many there are in all.
+  // Times the pieces of work that `submit` hands to the stream. `launches`: the kernels of all pieces together.
   template <typename Submit>
   void run(const DeviceStream& stream, std::size_t count, std::size_t launches, double timeout_s,
            const Submit& submit) {
@@ -64,7 +64,7 @@ class Stopwatch {
   std::vector<DeviceEvent> ended_;
 };
 
-// The middle of some rounds of what `seconds` says of one; the first round is a warm-up.
+// Returns the middle of the seconds of some rounds; the first round is a warm-up.
 template <typename Round>
 double middle_of_rounds(const Round& seconds) {
   std::vector<double> all;
@@ -75,7 +75,7 @@ double middle_of_rounds(const Round& seconds) {
   return middle(std::move(all));
 }
 
-// So many empty kernels in a row, with the two events around them.
+// Returns the seconds of `count` empty kernels in a row, with the two events around them.
 double empty_row_seconds(const DeviceStream& stream, Stopwatch& watch, std::size_t count, double timeout_s) {
   return middle_of_rounds([&] {
     watch.run(stream, 1, count, timeout_s, [&](std::size_t) {
@@ -94,7 +94,7 @@ class KernelRows {
     events_s_ = time_between_events();
   }
 
-  // Periods of one round over all kernels.
+  // Returns the periods of one round over all kernels.
   std::vector<double> run() {
     std::vector<double> out(work_.size());
     for (std::size_t first = 0; first < work_.size();) {
@@ -111,7 +111,7 @@ class KernelRows {
     return out;
   }
 
-  // How often in a row each is to run from now on, by its period.
+  // Chooses for each kernel, by its period, how often in a row it is to run from now on.
   void choose_lengths(std::span<const double> periods) {
     for (std::size_t i = 0; i < periods.size(); ++i) {
       const double fits = kRow / std::max(periods[i], 1e-7);
@@ -126,7 +126,7 @@ class KernelRows {
     for (std::size_t i = 0; i < lengths_[kernel]; ++i) kernels_.run(work_[kernel], stream_.get());
   }
 
-  // What two events around a row take, beside the kernels: around one empty kernel and around many.
+  // Returns the time that two events around a row add to its kernels, from one empty kernel and from many.
   double time_between_events() {
     const double one = empty_row_seconds(stream_, watch_, 1, timeout_s_);
     const double period = (empty_row_seconds(stream_, watch_, kEmptyKernels, timeout_s_) - one) / (kEmptyKernels - 1);
@@ -142,7 +142,7 @@ class KernelRows {
   double events_s_ = 0;
 };
 
-// Fewer kernels than a stream's queue holds: the host is never held up by the device.
+// Counts fewer kernels than a stream's queue holds, so that the device never holds up the host.
 double host_seconds(const DeviceStream& stream, const DeviceEvent& ended, double timeout_s) {
   const double begin = monotonic_seconds();
   for (std::size_t i = 0; i < kEmptyKernels; ++i) launch_nothing(stream.get());
@@ -153,7 +153,7 @@ double host_seconds(const DeviceStream& stream, const DeviceEvent& ended, double
   return time / kEmptyKernels;
 }
 
-// Of one kernel in a row of them: what a graph of twice as many takes longer, which its launch is no part of.
+// A graph of empty kernels. A graph of twice as many takes longer by their periods alone: both have one launch.
 CudaGraph empty_kernels(std::span<const DeviceStream> streams, std::size_t count) {
   CudaCapture capture(streams);
   for (std::size_t i = 0; i < count; ++i) launch_nothing(streams.front().get());
@@ -177,7 +177,7 @@ NvmlDevice needed_nvml() {
   return *out;
 }
 
-// Gives the card its own clocks back when it goes.
+// Gives the card its own clocks back when it is destroyed.
 class ClockLock {
  public:
   explicit ClockLock(const NvmlDevice& device) : device_(device) {}
@@ -223,7 +223,7 @@ class EnergyBench {
   }
 
  private:
-  // Returns how many kernels that was; two batches are in flight, so that the card never waits.
+  // Returns the number of kernels run; two batches are in flight, so that the card never waits.
   double keep_busy(const GpuLoad& load, double seconds) {
     const double until = monotonic_seconds() + seconds;
     if (load.kind == GpuLoad::Kind::rest) {
@@ -323,7 +323,7 @@ GpuLaunch time_gpu_launches(double timeout_s) {
 
 namespace {
 
-// Of loads that are kernels; 0 of others.
+// Returns the times of loads that are kernels; 0 for the others.
 std::vector<double> short_times_of(std::span<const GpuLoad> loads, const KernelPrecision& precision) {
   constexpr int kRounds = 5;
   constexpr double kTimeout = 60;

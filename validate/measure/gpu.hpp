@@ -18,14 +18,14 @@ namespace mirfak::measure {
 
 class World;
 
-// What --backend cuda does, of hardware alone: commands know neither CUDA nor NCCL. Defined where CUDA is built in;
+// The hardware's part of --backend cuda: the commands know neither CUDA nor NCCL. Defined where CUDA is built in;
 // check_backend() refuses it elsewhere.
 
 // Makes a GPU this process's own. Error(infeasible) "no CUDA device: ..." where there is none; all processes call.
 void choose_gpu(const World& world);
 
-// Of one plan, this process's, or (loopback) of all ranks' plans. References must outlive it. `clock_error_s`: where it
-// says by how much the times of two ranks may be off.
+// An executor of one plan, this process's, or (loopback) of all ranks' plans. References must outlive it.
+// `clock_error_s`: says by how much the times of two ranks may be off.
 struct GpuExecutor {
   std::unique_ptr<Executor> executor;
   double (*clock_error_s)(const Executor&) = nullptr;
@@ -45,7 +45,7 @@ struct GpuLaunch {
 };
 GpuLaunch time_gpu_launches(double timeout_s);
 
-// What one kernel class takes and draws at one clock, run without a pause for a while.
+// The time and energy of one kernel class at one clock, run without a pause for a while.
 struct GpuEnergy {
   double clock_hz = 0;      // set, or that the card chose, at the end
   double time_s = 0;        // of one kernel
@@ -54,7 +54,7 @@ struct GpuEnergy {
   double power_w = 0;
   double temperature_c = 0;
 };
-// What the card does meanwhile.
+// A load of the card during such a measurement.
 struct GpuLoad {
   enum class Kind : std::uint8_t {
     rest,
@@ -68,7 +68,7 @@ struct GpuLoad {
 // empty: the card's own; the clock is given back on any way out, signals included. Results by load and then clock.
 std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const KernelPrecision& precision,
                                           double seconds, std::span<const double> clocks_hz);
-// So many of the clocks that the card has, the highest and the lowest among them.
+// Returns `count` of the clocks that the card has, the highest and the lowest among them.
 std::vector<double> gpu_clocks(int count);
 
 // Says what this process's GPU has drawn since its driver was loaded, in joules; nothing where its driver does not

@@ -60,7 +60,7 @@ std::vector<GemmShape> product_shapes(const Program& program, double max_flop, b
 
 std::vector<KernelWork> attention_calls(const Program& program) {
   using Call = std::tuple<bool, double, double, double, double, double, double, bool, double>;
-  // Of the length, which tells what a tile costs beside its products, and of the sequences, which fill the machine.
+  // Factors of the length, which shows a tile's cost beside its products, and of the sequences, which fill the machine.
   constexpr std::array<std::pair<double, double>, 6> kVariations = {
       {{0.5, 1}, {1, 1}, {2, 1}, {0.5, 2}, {1, 2}, {2, 2}}};
   std::map<Call, KernelWork> calls;

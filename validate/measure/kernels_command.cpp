@@ -61,7 +61,7 @@ CommandSyntax syntax_for(KernelOptions& options) {
   return syntax;
 }
 
-// As a table of kernels names them.
+// A kernel bound by memory, as a table of kernels names it.
 struct MemoryKernel {
   const char* name;
   OperatorKind kind;
@@ -127,7 +127,7 @@ double launch_seconds(const World& world) {
   return (times[2 * kTasks - 1].end - times[1].end) / (kTasks - 1);
 }
 
-// Of each measurement the middle over all processes; on rank 0.
+// Returns the middle over all processes of each measurement; on rank 0.
 std::vector<double> middle_of_ranks(const World& world, const std::vector<double>& own) {
   const auto all = world.gather(own);
   std::vector<double> out;

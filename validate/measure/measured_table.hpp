@@ -17,7 +17,7 @@ class MeasuredTable {
 
   void add_text_column(std::string name) { columns_.emplace_back(std::move(name), std::vector<std::string>()); }
   void add_column(std::string name) { columns_.emplace_back(std::move(name), std::vector<double>()); }
-  // In the order of the columns.
+  // Adds a row, its cells in the order of the columns.
   void add_row(const std::vector<std::variant<std::string, double>>& row);
 
   const std::vector<std::pair<std::string, Values>>& columns() const { return columns_; }
@@ -29,7 +29,7 @@ class MeasuredTable {
   std::size_t rows_ = 0;
 };
 
-// What is written of one benchmark: its tables by name, and what they were measured on.
+// The output of one benchmark: its tables by name, and the machine that they were measured on.
 struct MeasuredTables {
   Machine machine;
   int processes = 1;  // that measured at the same time

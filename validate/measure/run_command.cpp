@@ -40,7 +40,7 @@ namespace po = boost::program_options;
 constexpr double kLongestSettling = 3600;
 constexpr double kShortestCount = 1;  // seconds, many times the period of a card's energy counter
 
-// What the cards of this process have drawn so far, in joules.
+// Returns the joules that the cards of this process have drawn so far.
 using EnergyMeter = std::function<std::optional<double>()>;
 
 struct RunOptions {
@@ -213,16 +213,16 @@ class Iterations {
     marked_lengths_ = apart_ ? lengths_of(world, marked_spans_) : lengths_;
   }
 
-  // On rank 0: how long each took.
+  // The length of each iteration; on rank 0.
   const std::vector<double>& lengths() const { return lengths_; }
   double median_s() const { return lengths_[middle_of(lengths_)]; }
 
-  // The index of the one in the middle of those whose tasks were timed; on rank 0.
+  // The index of the iteration in the middle of those whose tasks were timed; on rank 0.
   std::size_t median() const { return middle_of(marked_lengths_); }
   double marked_s() const { return marked_lengths_[median()]; }
   std::span<const TaskTime> operator[](std::size_t iteration) const { return times_[iteration]; }
 
-  // Of one iteration, all GPUs; on rank 0. Nothing where it was over too soon for the cards' counters, or unknown.
+  // The energy of one iteration, all GPUs; on rank 0. Nothing if it was too short for the cards' counters, or unknown.
   std::optional<double> energy_j() const { return energy_j_; }
 
  private:
@@ -263,7 +263,7 @@ class Iterations {
     if (world.rank() == 0 && sum > 0) energy_j_ = sum;
   }
 
-  // How many iterations take so long, as rank 0 finds of one; the same on all ranks.
+  // Returns the number of iterations that take so long, from one that rank 0 times; the same on all ranks.
   std::size_t iterations_in(const World& world, double seconds) {
     if (seconds <= 0) return 0;
     const double begin = monotonic_seconds();

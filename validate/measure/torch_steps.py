@@ -112,7 +112,7 @@ def model_of(torch, job):
 
 
 def sharded(torch, model, compiled, recompute):
-    """As torchtitan does it: checkpoints innermost, then blocks compiled one by one, then sharded."""
+    """Shards as torchtitan does: checkpoints innermost, then blocks compiled one by one, then sharded."""
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jobs import Job, NotExpressed, refusal, require_plain_transformer
 
-# Its validation against Megatron-LM's runs on A100 uses the first.
+# The first system is that of calculon's validation against Megatron-LM's runs on A100.
 SYSTEMS = {"a100-80g": "a100_80e", "h100": "h100_80g_nvl8"}
 RECOMPUTATION = {"none": "none", "selective": "attn_only", "full": "full"}
 DATATYPES = {"fp16": "float16", "bf16": "float16", "fp8": "float8", "fp8-current": "float8"}

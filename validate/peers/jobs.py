@@ -46,7 +46,7 @@ class Job:
 
     @property
     def gated(self) -> bool:
-        """Whether the MLP has a gate, and so three products."""
+        """True if the MLP has a gate, and so three products."""
         return str(self.model.get("activation", "gelu")) in ("swiglu", "geglu")
 
 

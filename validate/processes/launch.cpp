@@ -15,7 +15,7 @@ namespace mirfak::measure {
 
 namespace {
 
-// One of which every process of an MPI job has: Open MPI, PMIx, MPICH and Intel, MVAPICH, HPE Cray, IBM Spectrum.
+// Variables of which every MPI process has one: Open MPI, PMIx, MPICH and Intel, MVAPICH, HPE Cray, IBM Spectrum.
 constexpr std::array kMpiVariables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",   "PMI_RANK",
                                       "MV2_COMM_WORLD_RANK",  "PALS_RANKID", "JSM_NAMESPACE_RANK"};
 
@@ -49,7 +49,7 @@ class Variables {
     fail_input({}, fmt::format("{} is not set, and this process has to find the others", name), hint);
   }
 
-  // From `least` to `most`.
+  // Returns a variable's number, which must lie between `least` and `most`.
   int number(const char* name, int least, int most, const char* hint) const {
     const std::string value = needed(name, hint);
     int out = 0;

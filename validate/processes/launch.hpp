@@ -6,7 +6,7 @@
 
 namespace mirfak::measure {
 
-// How a launcher started this process, and its place among the others, from the variables that launchers set:
+// A process's start by a launcher, and its place among the others, from the variables that launchers set:
 //
 //   MPI         one of OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, ...: the rest is MPI's to say
 //   torchrun    RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, LOCAL_RANK; or the same set by hand
@@ -22,7 +22,7 @@ struct JobLaunch {
   int size = 1;              // processes; 1: needs no address
   std::optional<int> place;  // among the processes of its machine; none: nobody said
   std::string address;       // of rank 0's machine: a name, IPv4 or IPv6
-  // That rank 0 listens at: MASTER_PORT; the next one where torchrun's agent listens there itself
+  // The port at which rank 0 listens: MASTER_PORT; the next one where torchrun's agent listens there itself
   // (TORCHELASTIC_USE_AGENT_STORE=True); MIRFAK_PORT where that is set.
   int port = 0;
   std::string job;               // tells jobs apart that meet at one port; may be empty

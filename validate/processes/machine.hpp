@@ -28,7 +28,7 @@ struct Machine {
 // `stolen_share` counts from the first call of stolen_share_of_process().
 Machine describe_machine();
 
-// What processes that share a kernel, and so its clock and its GPUs, have in common, whatever container they are in.
+// The identity of a kernel, and so of the clock and the GPUs of all processes on it, whatever container they are in.
 using MachineId = std::array<char, 40>;
 MachineId this_machine();
 

@@ -11,7 +11,7 @@ double monotonic_seconds();  // of this machine
 // for whom and for what, "rank 2: all_reduce with ranks 0, 1".
 [[noreturn]] void fail_waiting(double timeout_s, const std::string& what);
 
-// How to wait where several processes share a core: a few looks at once, then naps that get longer, up to 100 us.
+// Waits where several processes share a core: looks a few times at once, then naps that get longer, up to 100 us.
 // Throws as fail_waiting() does when nothing has gone on for `timeout_s`, and as check_interruption() does.
 class PatientWait {
  public:
@@ -20,7 +20,7 @@ class PatientWait {
   PatientWait(double timeout_s, std::function<std::string()> what) : timeout_s_(timeout_s), what_(std::move(what)) {}
 
   void progress() { looks_ = 0; }  // something went on
-  // Nothing did. Returns how long to nap, in seconds; 0: look again at once.
+  // Nothing went on. Returns how long to nap, in seconds; 0: look again at once.
   double next_nap();
   void nap();  // for so long
 

@@ -1,5 +1,5 @@
-// Who connects says hello in 72 bytes. When all have, rank 0 answers all of them: 24 bytes, and words where it refuses.
-// Numbers are the machine's: one with another order of bytes has another magic number.
+// A process that connects says hello in 72 bytes. When all have, rank 0 answers each: 24 bytes, and words if it
+// refuses. Numbers are the machine's: one with another order of bytes has another magic number.
 
 #include "processes/rendezvous.hpp"
 
@@ -81,7 +81,7 @@ void allow_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Rank 0's part.
+// Receives the other ranks, on rank 0.
 class Reception {
  public:
   explicit Reception(const JobLaunch& launch)
@@ -99,7 +99,7 @@ class Reception {
   }
 
  private:
-  // Somebody who has not said who it is, or not all of it.
+  // A process that has not said yet, or not in full, who it is.
   struct Stranger {
     Socket socket;
     std::string who;
@@ -133,7 +133,7 @@ class Reception {
     return true;
   }
 
-  // Whether it need not be listened to any more.
+  // Returns true if nothing more is to be heard from the stranger.
   bool listen_to(Stranger& stranger) {
     const auto room = std::as_writable_bytes(std::span(&stranger.hello, 1)).subspan(stranger.said);
     const Arrived arrived = receive_some(stranger.socket, room);
@@ -196,7 +196,7 @@ class Reception {
     return out;
   }
 
-  // To those who wait; returns what it told them.
+  // Tells all who wait; returns what it told them.
   std::string tell_others(std::string why) const {
     for (const Guest& guest : guests_) {
       if (guest.socket.open()) answer(guest.socket, no(Verdict::over, why), why);
@@ -227,13 +227,13 @@ class Reception {
   Socket listener_;
 };
 
-// Any other rank's part: an attempt to reach rank 0 and to hear from it.
+// An attempt of any other rank to reach rank 0 and to hear from it.
 class Visit {
  public:
   Visit(const JobLaunch& launch, double until)
       : launch_(launch), until_(until), where_(fmt::format("{}:{}", launch.address, launch.port)) {}
 
-  // False: not now; why_not() says why.
+  // Returns false if it did not succeed now; why_not() says why.
   bool succeeds() {
     Connection connection = connect_to(launch_.address, launch_.port, until_);
     if (!connection.socket.open()) return no(connection.why_not);

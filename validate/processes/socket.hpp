@@ -43,7 +43,7 @@ struct Connection {
 };
 Connection connect_to(const std::string& address, int port, double until);  // `until`: of monotonic_seconds()
 
-// What has arrived so far, at most as much as there is room for.
+// The bytes that have arrived so far, at most as many as there is room for.
 struct Arrived {
   std::size_t bytes = 0;
   bool closed = false;  // ... and nothing will any more

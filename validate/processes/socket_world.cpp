@@ -60,7 +60,7 @@ std::vector<std::vector<double>> SocketWorld::gather(std::span<const double> own
   return out;
 }
 
-// By way of rank 0, which alone is connected to all.
+// Sends by way of rank 0, which alone is connected to all.
 void SocketWorld::tell_all(std::span<std::byte> bytes, int from, const char* what) const {
   if (star_ == nullptr) return;
   if (rank() == from && from != 0) {

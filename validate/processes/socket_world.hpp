@@ -24,7 +24,7 @@ class SocketWorld : public World {
   Clock clock() const override;
   int place_on_machine() const override { return place_; }  // as the launcher says, else as they found each other
 
-  // As clock(), but also on one machine.
+  // Measures as clock() does, but also on one machine.
   Clock clock_by_round_trips() const;
 
  private:

@@ -92,7 +92,7 @@ void Star::send_to_all(MessageKind kind, std::span<const std::byte> bytes, const
   for (const Link& link : links_) send(link.rank, kind, bytes, purpose);
 }
 
-// The reading thread finds the same, and knows why: what it says counts.
+// The reading thread finds the same fault and knows its reason, which is the one to be told.
 void Star::fail_gone(const Link& link, const Purpose& purpose) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, bounded(kToTell), [&] { return !failure_.empty() || link.left; });
@@ -101,7 +101,7 @@ void Star::fail_gone(const Link& link, const Purpose& purpose) {
                             link.left ? "has ended already" : "went away", rank_, purpose.what));
 }
 
-// Until each has a message.
+// Waits until each link has a message.
 void Star::wait(std::unique_lock<std::mutex>& lock, std::span<Link* const> links, const Purpose& purpose) {
   const auto silent = [](const Link* link) { return link->inbox.empty(); };
   const auto gone = [&](const Link* link) { return silent(link) && (link->left || link->closed); };
@@ -236,7 +236,7 @@ void Star::read(Link& link) {
   }
 }
 
-// Whether a message was complete: there may be another.
+// Returns true if a message is complete: there may be another.
 bool Star::advance(Link& link) {
   if (link.arrived < sizeof(Header)) {
     const auto room = std::as_writable_bytes(std::span(&link.header, 1)).subspan(link.arrived);

@@ -15,7 +15,7 @@
 
 namespace mirfak::measure {
 
-// What a message is part of. Those from `clock` on are the star's own.
+// The conversation that a message is part of. Those from `clock` on are the star's own.
 enum class MessageKind : std::uint32_t { meet, gather, tell, turn, clock, stop, leave, end };
 
 struct Message {
@@ -39,7 +39,7 @@ class Star {
   Star(const Star&) = delete;
   Star& operator=(const Star&) = delete;
 
-  // What is waited for, completing "rank 1 waits to ...", and how long.
+  // The end of the sentence "rank 1 waits to ...", and how long that wait may last.
   struct Purpose {
     const char* what;
     double timeout_s;
@@ -51,10 +51,10 @@ class Star {
   void send_to_all(MessageKind kind, std::span<const std::byte> bytes, const Purpose& purpose);  // others; of rank 0
   // The next message of a rank, which must be of that kind: all ranks make the same calls.
   Message receive(int from, MessageKind kind, const Purpose& purpose);
-  // One of every other rank, in their order; of rank 0.
+  // Returns a message of every other rank, in their order; on rank 0.
   std::vector<Message> receive_from_all(MessageKind kind, const Purpose& purpose);
 
-  // Not on rank 0: its time, how it was asked and heard of.
+  // A reading of rank 0's clock on another rank: when that rank asked, the answer, and when it came.
   struct Round {
     double before = 0;
     double of_rank_0 = 0;
@@ -65,7 +65,7 @@ class Star {
   bool all_stop(double within_s);  // as World has it
   // Tells the others, as well as that goes, that the job ends.
   void end(int status);
-  // In peace: rank 0 waits until all others have left too, for so long, so that it hears of faults of theirs; the
+  // Leaves in peace: rank 0 waits until all others have left too, for so long, so that it hears of their faults; the
   // others do not wait. The last call.
   void leave(double within_s);
 
@@ -79,11 +79,11 @@ class Star {
     Socket socket;
     int rank = 0;  // of the other end
     std::timed_mutex sending;
-    // Of the reading thread alone:
+    // Members that only the reading thread uses:
     Header header;
     std::size_t arrived = 0;  // of header and bytes
     std::vector<std::byte> bytes;
-    // Under mutex_:
+    // Members guarded by mutex_:
     std::deque<Message> inbox;
     bool left = false;
     bool closed = false;
@@ -111,7 +111,7 @@ class Star {
   std::atomic<bool> over_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // Under mutex_:
+  // Members guarded by mutex_:
   std::string failure_;    // if not empty: all waiting is over
   std::size_t stops_ = 0;  // of rank 0: ranks that stop
   bool stopped_ = false;   // all do

@@ -9,7 +9,7 @@
 
 namespace mirfak::measure {
 
-// How a clock stands to that of rank 0, from round trips: of the quickest there and back, rank 0's clock is taken to
+// The offset of a clock to that of rank 0, from round trips: in the quickest there and back, rank 0's clock is taken to
 // stand in the middle (Cristian, Probabilistic clock synchronization, 1989), which is off by half of it at most.
 class ClockEstimate {
  public:
@@ -26,8 +26,8 @@ class ClockEstimate {
   double error_s_ = std::numeric_limits<double>::infinity();
 };
 
-// The processes of one job: those that a launcher started together and numbered. What they say to each other before,
-// between and behind the iterations; kernels and collectives are executors' business. One at a time, for the thread
+// The processes of one job: those that a launcher started together and numbered. A world carries their words before,
+// between and after the iterations; kernels and collectives are executors' business. One at a time, for the thread
 // that made it. All ranks make the same calls in the same order, but for abort(). Every wait gives up after timeout_s()
 // with Error(internal) that says who waits for what.
 //
@@ -46,14 +46,14 @@ class World {
 
   // Returns once all ranks have called it. `what` completes "rank 1 waits to ...", here and below.
   virtual void meet(const char* what) const = 0;
-  // Whether all ranks call this within so many seconds: ranks that stop for a reason that all of them find.
+  // Returns true if all ranks call this within so many seconds: ranks that stop for a reason that all of them find.
   virtual bool all_stop(double within_s) const = 0;
   // Arrays of all ranks, by rank, on rank 0; elsewhere empty.
   virtual std::vector<std::vector<double>> gather(std::span<const double> own) const = 0;
   // Copies the bytes of rank `from` to all others, who expect as many.
   virtual void tell_all(std::span<std::byte> bytes, int from, const char* what) const = 0;
 
-  // What to add to monotonic_seconds() to have the time of rank 0, and the most by which times of two ranks are off
+  // The offset that turns monotonic_seconds() into the time of rank 0, and the most by which times of two ranks are off
   // then. Ranks of one machine have one clock; others exchange messages with rank 0 (ClockEstimate).
   struct Clock {
     double offset_s = 0;
@@ -61,10 +61,10 @@ class World {
   };
   virtual Clock clock() const = 0;
 
-  // How many of the processes of this machine come before this one.
+  // Returns how many of the processes of this machine come before this one.
   virtual int place_on_machine() const = 0;
 
-  // By rank, the first rank that gave the same bytes; all ranks give as many.
+  // The first rank that gave the same bytes, by rank; all ranks give as many.
   std::vector<int> first_alike(std::span<const std::byte> own, const char* what) const;
   std::vector<int> machines() const;  // ... that runs on the same machine
 

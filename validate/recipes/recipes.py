@@ -60,7 +60,7 @@ class Recipe:
 
     @property
     def group(self) -> tuple[Any, ...]:
-        """What decides its layout: all words but the precision."""
+        """Returns the words that decide its layout: all but the precision."""
         return self.model, self.task, self.gpus, self.machine, self.variants
 
 
@@ -179,7 +179,7 @@ def near_even(layers: int, stages: int) -> list[int]:
 
 @dataclasses.dataclass(frozen=True)
 class Point:
-    """What a simulated scenario came to. `reason`: why there is no time; empty if there is one."""
+    """The outcome of a simulated scenario. `reason`: why there is no time; empty if there is one."""
 
     seconds: float
     fit_probability: float

@@ -220,6 +220,17 @@ std::optional<std::string> model_of_hub(std::string_view name, const std::filesy
   return std::nullopt;
 }
 
+std::optional<std::string> hub_name_ending(std::string_view last, const std::filesystem::path& models_folder) {
+  const std::string sought = lower_case(last);
+  const Value::Field* found = nullptr;
+  for (const Value::Field& field : hub_names(models_folder)) {
+    if (lower_case(field.key).substr(field.key.find('/') + 1) != sought) continue;
+    if (found != nullptr && found->value.scalar != field.value.scalar) return std::nullopt;
+    if (found == nullptr) found = &field;
+  }
+  return found == nullptr ? std::nullopt : std::optional(found->key);
+}
+
 std::optional<std::string> hub_name_of(std::string_view model, const std::filesystem::path& models_folder) {
   for (const Value::Field& field : hub_names(models_folder)) {
     if (field.value.scalar == model) return field.key;

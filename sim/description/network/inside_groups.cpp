@@ -16,7 +16,7 @@ namespace {
 std::size_t place(int gpu) { return static_cast<std::size_t>(gpu); }
 
 // Search for as many Hamiltonian cycles as possible in a multigraph, one after another. The cycles found always exist.
-// That there are no more is certain only if as many are found as the vertex with the fewest links allows.
+// No further cycle exists for certain only where as many are found as the vertex with the fewest links allows.
 class CyclePacking {
  public:
   CyclePacking(std::vector<int> left, int vertices) : left_(std::move(left)), n_(vertices) {

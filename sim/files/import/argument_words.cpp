@@ -3,10 +3,13 @@
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 namespace mirfak {
 
@@ -69,6 +72,24 @@ void read_quoted(TextCursor& in, ArgumentWord& word) {
 }
 
 }  // namespace
+
+std::string way_to_state(const std::vector<std::string>& missing) {
+  std::vector<std::string> variables;
+  std::size_t parameters = 0;
+  for (const std::string& name : missing) {
+    const std::optional<std::int64_t> number = whole_number_of(name);
+    if (number) parameters = std::max(parameters, static_cast<std::size_t>(*number));
+    if (!number && name.starts_with("$(")) {
+      return "the output of commands is not known: write the value in place of the command";
+    }
+    if (!number) variables.push_back(name);
+  }
+  std::string out = "say";
+  for (const std::string& name : variables) out += fmt::format(" --env {}=VALUE", name);
+  if (parameters == 0) return out;
+  return out + fmt::format("{} the script's parameters: --arg WORD for each of {}, in their order",
+                           variables.empty() ? "" : ", and", parameters);
+}
 
 void add_part(std::vector<WrittenPart>& parts, const Location& where) {
   if (!parts.empty()) {

@@ -26,6 +26,10 @@ struct ArgumentWord {
   std::vector<WrittenPart> parts = {};  // places of all bytes of the text, in their order
 };
 
+// Returns how a user states values that are not known (ArgumentWord::missing): variables by --env, a script's
+// parameters by --arg. The output of a command can only be written in place of the command.
+std::string way_to_state(const std::vector<std::string>& missing);
+
 // Adds a byte of a file to the parts of a word.
 void add_part(std::vector<WrittenPart>& parts, const Location& where);
 

@@ -8,6 +8,7 @@
 #include "base/yaml.hpp"
 #include "import/accelerate.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/hub_model.hpp"
 #include "import/json_file.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
@@ -59,7 +60,7 @@ class TrainerReader {
   }
 
   HubSharding read() {
-    read_hub_model(options_, "model_name_or_path", context_);
+    read_model();
     read_lengths();
     read_precision();
     options_.read("optim");
@@ -179,6 +180,13 @@ class TrainerReader {
     if (stated.is_none()) stated = {stated.name, on.setting, *facts.find("default")};
     options_.put(stated, "training.low_rank_gradients.quantized_projectors", options_.flag(stated) ? "true" : "false",
                  "projectors in a byte a value");
+  }
+
+  void read_model() {
+    read_hub_model(options_, "model_name_or_path", context_);
+    const bool with_tower = read_tower(options_, facts_.section("towers"), context_);
+    const Value& frozen = tool_ == nullptr ? facts_.section(with_tower ? "frozen" : "") : tool_->section("frozen");
+    read_frozen_parts(options_, frozen, context_);
   }
 
   void read_lengths() {
@@ -428,23 +436,6 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
 }
 
 }  // namespace
-
-void read_hub_model(OptionReader& options, std::string_view option, const ImportContext& context) {
-  const Option id = options.option(option);
-  const auto lack = [&](const Location& where, const std::string& reason) {
-    options.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
-  };
-  if (const Setting* config = options.draft().find("config.json")) {
-    options.draft().take(*config, "model", config->value);
-    return options.use(id, "its config.json is here");
-  }
-  if (id.setting == nullptr) return lack({}, "nothing says what the model is");
-  const std::string name = options.word(id);
-  const auto known = hugging_face_model(name, context.sources);
-  if (known) return options.put(id, "model", known->model, known->note);
-  options.doubt(id, "no shape is known of it");
-  lack(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
-}
 
 void read_hub_targets(OptionReader& options, const Option& option, const ProgramFacts& facts) {
   if (option.is_none()) return;

@@ -20,9 +20,6 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
                            const ImportContext& context, const ProgramFacts* tool = nullptr,
                            std::string_view program = {}, std::string_view script = {});
 
-// Takes the model that an option names by its name on the hub; the draft's config.json takes precedence. A model that
-// models/ lacks is asked for.
-void read_hub_model(OptionReader& options, std::string_view option, const ImportContext& context);
 // Takes the layers that PEFT puts adapters beside: all-linear, or names that the facts know (`adapter_targets`).
 void read_hub_targets(OptionReader& options, const Option& option, const ProgramFacts& facts);
 

@@ -204,9 +204,9 @@ const ProgramReader* program_of_launch(const LaunchCommand& launch, const Scenar
     const bool empty = known->reader == "megatron" && !has_megatron_option(launch);
     return empty ? nullptr : program_with_reader(known->reader);
   }
-  if (known && !known->reason.empty()) return nullptr;
+  if (known && !known->reason.empty() && !known->unless_tower) return nullptr;
   if (is_command_of_config(launch)) return program_with_reader("config");
-  if (!known && names_settings(launch)) return program_with_reader("settings");
+  if ((!known || known->unless_tower) && names_settings(launch)) return program_with_reader("settings");
   return takes_megatron_options(launch, sources) ? program_with_reader("megatron") : nullptr;
 }
 

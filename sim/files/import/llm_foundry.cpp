@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/hub_model.hpp"
 #include "import/hugging_face.hpp"
 #include "import/hydra_command.hpp"
 #include "import/number_words.hpp"

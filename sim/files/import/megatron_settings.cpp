@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/argument_words.hpp"
 #include "import/megatron_reading.hpp"
 #include "import/number_words.hpp"
 #include "model/model_loader.hpp"
@@ -60,13 +61,7 @@ void require_known(MegatronReading& reading) {
   fail_input(
       where,
       fmt::format("{}: the layout depends on values that are not known: {}", excerpt(option), fmt::join(missing, ", ")),
-      missing.front().starts_with("$(") ? "the output of commands is not known: write the value in place of the command"
-                                        : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
-}
-
-ModelSpec spec_of(const Value& model, const std::filesystem::path& folder, const Location& where) {
-  if (model.kind == Value::Kind::scalar) return load_model(model.scalar, folder, where);
-  return parse_model(Document::from_text(emit_yaml(model), where.file), folder);
+      way_to_state(missing));
 }
 
 // Reads what a capacity of experts leaves out and pads, which is no size of the model.
@@ -78,7 +73,7 @@ void read_capacity(MegatronReading& reading) {
 
 // Reads a model whose sizes are not among the options.
 void read_named_model(MegatronReading& reading, const ImportContext& context) {
-  const ModelSpec model = spec_of(reading.run.model, context.sources.folders.models, reading.run.where);
+  const ModelSpec model = imported_model(reading.run.model, reading.run.where, context.sources);
   if (!reading.run.model_reason.empty()) reading.draft.assume("model", reading.run.model, reading.run.model_reason);
   reading.layers = model.layers;
   reading.hidden = model.hidden;

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/hub_model.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
@@ -256,6 +257,8 @@ ImportDraft import_megatron_swift(std::vector<Setting> settings, const Location&
   if (const Setting* type = draft.find("torch_dtype")) draft.use(*type, "training.precision");
   read_megatron_settings(draft, run, context);
   check_adapters(draft);
+  OptionReader parts(draft, "megatron sft");
+  read_frozen_parts(parts, facts.section("frozen"), context);
   read_samples(draft, where);
   facts.judge_rest(draft);
   return draft;

@@ -3,6 +3,7 @@
 #include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/argument_words.hpp"
 #include "import/number_words.hpp"
 
 #include <fmt/format.h>
@@ -155,9 +156,7 @@ void OptionReader::require_known(const Option& option) const {
   const std::vector<std::string>& missing = option.setting->missing;
   fail_input(option.setting->where,
              fmt::format("{}: its value is not known: it depends on {}", option.name, fmt::join(missing, ", ")),
-             missing.front().starts_with("$(")
-                 ? "the output of commands is not known: write the value in place of the command"
-                 : fmt::format("say --env {}=VALUE", missing.front()));
+             way_to_state(missing));
 }
 
 std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const {

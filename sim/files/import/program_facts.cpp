@@ -246,9 +246,19 @@ KnownModel known_model(const Value& entry, const Value& common, std::string_view
 }
 
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources) {
-  const std::optional<std::string> name = model_of_hub(id, sources.folders.models);
-  if (!name) return std::nullopt;
-  return KnownModel{scalar_value(*name, {}), ""};
+  const std::filesystem::path& models = sources.folders.models;
+  if (const auto name = model_of_hub(id, models)) return KnownModel{scalar_value(*name, {}), ""};
+  while (id.ends_with('/')) id.remove_suffix(1);
+  const std::size_t slash = id.rfind('/');
+  const auto hub = hub_name_ending(slash == std::string_view::npos ? id : id.substr(slash + 1), models);
+  if (!hub) return std::nullopt;
+  return KnownModel{scalar_value(*model_of_hub(*hub, models), {}), fmt::format("by its name, {}", *hub)};
+}
+
+ModelSpec imported_model(const Value& model, const Location& where, const ScenarioSources& sources) {
+  const std::filesystem::path& folder = sources.folders.models;
+  if (model.kind == Value::Kind::scalar) return load_model(model.scalar, folder, where);
+  return parse_model(Document::from_text(emit_yaml(model), where.file), folder);
 }
 
 bool is_model_file(const std::string& text, const std::string& name) {

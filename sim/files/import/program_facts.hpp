@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "import/import_draft.hpp"
+#include "model/model_spec.hpp"
 #include "scenario/scenario_sources.hpp"
 
 #include <cstdint>
@@ -71,9 +72,12 @@ struct KnownModel {
 // hw_profiles/launch/; `common`: keys that all models without `like` share.
 KnownModel known_model(const Value& entry, const Value& common, std::string_view name, const ScenarioSources& sources);
 
-// Returns the model with this name on Hugging Face ("meta-llama/Llama-3.1-8B"), by
-// models/names/hugging-face.yaml.
+// Returns the model with this name on Hugging Face ("meta-llama/Llama-3.1-8B"), by models/names/hugging-face.yaml, or
+// with the last part of such a name at the end of a path ("./models/Llama-3.1-8B"), which the note then says.
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources);
+
+// Reads the model that a draft states, a name or a mapping; errors of a name stand at `where`.
+ModelSpec imported_model(const Value& model, const Location& where, const ScenarioSources& sources);
 
 // True for files that define a model: Hugging Face's config.json, or a model file of mirfak.
 bool is_model_file(const std::string& text, const std::string& name);

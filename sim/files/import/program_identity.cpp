@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/hub_model.hpp"
 #include "import/json_file.hpp"
 #include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
@@ -136,6 +137,7 @@ ProgramIdentity KnownPrograms::identity(const Value& program, std::string by, co
   const Value* kind = kinds == nullptr ? nullptr : kinds->find(out.kind);
   if (kind == nullptr) fail_internal("programs.yaml has no kind " + out.kind);
   out.trains = is_true(*kind, "trains");
+  out.unless_tower = text_under(*kind, "unless") == "tower";
   const std::string own = text_under(program, "reason");
   out.reason = own.empty() ? text_under(*kind, "reason") : own;
   out.hint = text_under(program, "hint");
@@ -245,6 +247,7 @@ void judge_program(ImportDraft& draft, const LaunchCommand& launch, const Scenar
   if (!known || known->reason.empty()) return;
   const std::string text = fmt::format("{}: {}", excerpt(known->by), identity_text(*known));
   if (!known->trains) fail_input(known->where, text, identity_hint(*known));
+  if (known->unless_tower && has_tower(draft, sources)) return;
   draft.obstruct(known->where, text);
 }
 

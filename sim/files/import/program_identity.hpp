@@ -14,14 +14,15 @@ namespace mirfak {
 
 // The program that a script or a file of settings belongs to, by hw_profiles/launch/programs.yaml.
 struct ProgramIdentity {
-  std::string is;      // "Megatron-LM's server of generated text"; for a name that only sounds so: "a server"
-  std::string kind;    // "text", "inference", "preference", ...: a kind of programs.yaml
-  bool trains = true;  // false: the program runs no training at all
-  std::string reason;  // why mirfak does not simulate the program; "": mirfak does
-  std::string hint;    // what to do, in place of what is said of all; "": nothing of its own
-  std::string reader;  // reader of the program's options; "": none
-  std::string by;      // the evidence: the option or key, or the program's name
-  Location where;      // place of the evidence
+  std::string is;             // "Megatron-LM's server of generated text"; for a name that only sounds so: "a server"
+  std::string kind;           // "text", "inference", "preference", ...: a kind of programs.yaml
+  bool trains = true;         // false: the program runs no training at all
+  std::string reason;         // why mirfak does not simulate the program; "": mirfak does
+  std::string hint;           // what to do, in place of what is said of all; "": nothing of its own
+  bool unless_tower = false;  // the reason holds only of models without a tower for images
+  std::string reader;         // reader of the program's options; "": none
+  std::string by;             // the evidence: the option or key, or the program's name
+  Location where;             // place of the evidence
 };
 
 // Known programs, found by the names of scripts, modules and commands, by options that only one program has, and by

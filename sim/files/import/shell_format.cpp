@@ -158,11 +158,13 @@ std::size_t chosen(const std::vector<LaunchCommand>& launches, const ImportConte
   const std::string why = missing.empty()
                               ? "its options are not known"
                               : fmt::format("its options hang on {}, which nobody sets", fmt::join(missing, ", "));
-  const bool variable = !missing.empty() && !missing.front().starts_with("$(");
+  const bool variable = !missing.empty() && std::none_of(missing.begin(), missing.end(), [](const std::string& name) {
+    return name.starts_with("$(");
+  });
   fail_input(
       launch.program_where, fmt::format("{}: {}{}", excerpt(launch.program), why, absent_files(run)),
       (run.absent.empty() ? std::string("say its options") : std::string("give that file together with the script")) +
-          (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
+          (variable ? ", or " + way_to_state(missing) : ""));
 }
 
 // Returns the machine of a launch: statements of the launch take precedence over those of the job. A program that srun

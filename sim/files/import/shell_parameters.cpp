@@ -3,6 +3,7 @@
 #include "import/shell_interpreter.hpp"
 
 #include "base/text.hpp"
+#include "import/argument_words.hpp"
 
 #include <fmt/format.h>
 
@@ -301,8 +302,8 @@ ShellInterpreter::Values ShellInterpreter::default_of(const ShellPiece& piece, V
   if (last == '+') return filled ? instead_of(piece) : Values{false, true, {ShellText{}}};
   if (filled) return values;
   if (last == '?') {
-    fail(piece.at, fmt::format("{} is not set, and the script then ends: {}: say --env {}=VALUE", piece.name,
-                               expand_joined(*piece.first).chars, piece.name));
+    fail(piece.at, fmt::format("{} is not set, and the script then ends: {}: {}", piece.name,
+                               expand_joined(*piece.first).chars, way_to_state({piece.name})));
   }
   Values out = instead_of(piece);
   const ShellText text = out.values.empty() ? ShellText{} : out.values.front();

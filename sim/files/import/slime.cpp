@@ -35,7 +35,7 @@ class SlimeSettings {
     if (!setting->missing.empty()) {
       fail_input(setting->where,
                  fmt::format("{}: its value depends on {}, which is not known", name, join_or(setting->missing)),
-                 fmt::format("say it: --env {}=VALUE", setting->missing.front()));
+                 way_to_state(setting->missing));
     }
     const std::optional<std::int64_t> value = whole_number_of(word_of(setting->value));
     constexpr std::int64_t kMost = std::int64_t{1} << 30;

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/hub_model.hpp"
 #include "import/hugging_face.hpp"
 #include "import/hydra_command.hpp"
 #include "import/megatron_dialect.hpp"
@@ -333,14 +334,16 @@ void refuse_other_engines(const std::vector<Setting>& settings, const Value& oth
   }
 }
 
-// Takes the machine that trainer.nnodes and trainer.n_gpus_per_node say, as Ray starts a process on each GPU.
+// Takes the machine that trainer.nnodes and trainer.n_gpus_per_node say, as Ray starts a process on each GPU. What
+// depends on values that are not known is not stated.
 void take_machine(ImportedMachine& machine, const std::vector<Setting>& settings, const OptionList& list) {
   ImportDraft draft(settings);
   OptionReader options(draft, list, "verl");
   const Option nodes = options.option("trainer.nnodes");
   const Option gpus = options.option("trainer.n_gpus_per_node");
-  machine.nodes = options.count(nodes.name);
-  machine.gpus_per_node = options.count(gpus.name);
+  const auto known = [](const Option& option) { return option.setting == nullptr || option.setting->missing.empty(); };
+  if (known(nodes)) machine.nodes = options.count(nodes.name);
+  if (known(gpus)) machine.gpus_per_node = options.count(gpus.name);
   machine.said_by = (nodes.setting == nullptr ? "one node by default" : nodes.setting->text) + ", " +
                     (gpus.setting == nullptr ? "8 GPUs of a node by default" : gpus.setting->text);
 }
@@ -362,7 +365,7 @@ ImportDraft import_verl_command(const LaunchCommand& command, std::vector<Settin
   if (program.update || !machine.gpus()) {
     take_machine(machine, settings, option_list(context.sources.folders.hardware, kVerlFacts));
   }
-  program.gpus = machine.gpus();
+  program.gpus = machine.gpus() ? machine.gpus() : context.gpus;
   refuse_other_engines(settings, facts.section("other_engines"));
   if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
   for (Setting& setting : others) settings.push_back(std::move(setting));

@@ -314,7 +314,7 @@ std::string measured_yaml(MeasuredSoftware measured, std::span<const std::string
 std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source,
                         std::span<const std::string> frameworks) {
   std::string out = fmt::format(
-      "# How far measured iterations lie from predicted ones: ln(measured / predicted) of `level` of them is between\n"
+      "# Distances of measured iterations from predicted ones: ln(measured / predicted) of `level` of them is between\n"
       "# -below and above, each the sum of these widths times the shares of the iteration that they concern\n"
       "# (README.md of this folder). Made by `mirfak validate RUNS.csv... --tiers A --ranges FILE`.\n"
       "source: \"{}\"\n"

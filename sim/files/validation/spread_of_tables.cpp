@@ -107,7 +107,7 @@ std::string own_runs_yaml(const SpreadOfTables& fitted) {
   const FactorSpread& spread = fitted.spread;
   const OwnRunsScore& left_out = fitted.left_out;
   std::string out =
-      "# What a user's own runs are weighed against (`mirfak calibrate --runs`): deviations of ln(factor) from machine "
+      "# Deviations that a user's own runs are weighed against (`mirfak calibrate --runs`): of ln(factor) from machine "
       "to\n"
       "# machine and framework to framework, and of ln(measured / predicted) from run to run; `level` of the\n"
       "# measurements lie within `quantile` deviations of a prediction that own runs correct.\n"

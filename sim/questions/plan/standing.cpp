@@ -99,7 +99,7 @@ void Standing::add_row(Row row) {
 }
 
 // An entry that is not before the last layout's best is needed neither as the best of another layout nor as a variant.
-// That best entry only gets better, so nothing is missed of a layout that is dropped and comes back.
+// The best entry of a layout only gets better, so nothing is missed of a layout that is dropped and comes back.
 void Standing::add_to_layouts(Entry entry) {
   if (full() && !before(entry, rows_.back().front())) return;
   const TreePlace::Layout layout = entry.place.layout_place();

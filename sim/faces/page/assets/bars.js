@@ -30,7 +30,7 @@ function bar(row, left, top, height, scale, show) {
   return s("g", {}, s("text", {x: left - 8, y: top + height - 4, class: "end"}, s("title", {}, row.label), fitting(row.label, left - 12)), parts, limit);
 }
 
-// As much of a label as so many pixels hold.
+// Returns as much of a label as so many pixels hold.
 function fitting(label, width) {
   const most = Math.floor(width / 7);
   return label.length <= most ? label : `${label.slice(0, most - 1)}\u2026`;
@@ -45,7 +45,7 @@ function valueAxis(left, width, top, most, show) {
   }));
 }
 
-// How much is one of the unit that such values are shown in.
+// Returns how much is one of the unit in which `show` writes such values.
 function unitOf(show, value) {
   if (show === format.bytes) return 1024 ** Math.max(0, Math.floor(Math.log(value) / Math.log(1024)));
   return show === format.seconds ? known.times.find(([least]) => value >= least)[1] : 1;
@@ -63,7 +63,7 @@ function ticksFor(least, most, count, show) {
   return out.length < 2 ? ticksFor(least, most, 2 * count, show) : out;
 }
 
-// At most so many of them, evenly, the last and those of `kept` among them.
+// Returns at most so many entries, evenly, the last and those of `kept` among them.
 function thinned(list, most, kept = []) {
   const every = Math.ceil(list.length / most);
   return list.filter((_, index) => index % every === 0 || index === list.length - 1 || kept.includes(index));

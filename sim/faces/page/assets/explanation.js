@@ -1,6 +1,6 @@
-// What stands behind figures: their formula with its numbers, and the sections that say the rest.
+// The reasons of figures: their formula with its numbers, and the sections that say the rest.
 
-// Of `data.explanation`: {figures: {key: {meaning, formula, see: [titles]}}, sections: [{title, text}]}.
+// Reads `data.explanation`: {figures: {key: {meaning, formula, see: [titles]}}, sections: [{title, text}]}.
 class Explanation {
   constructor(explanation) {
     this.figures = explanation?.figures ?? {};
@@ -9,7 +9,7 @@ class Explanation {
         h("pre", {tabindex: 0, role: "group", "aria-label": title}, text))}));
   }
 
-  // Beside a figure; null where nothing is said of it.
+  // Makes the reason that stands beside a figure; null where nothing is said of it.
   why(key, name = words(key)) {
     const known = this.figures[key];
     if (!known) return null;

@@ -1,4 +1,4 @@
-// What was asked for beside the iteration: draws of its perturbations, and what more of each resource would gain.
+// Views of questions beside the iteration: draws of its perturbations, and what more of each resource would gain.
 function spreadView(spread) {
   if (!spread) return null;
   const quantiles = [["median", spread.p50], ["95 % are shorter", spread.p95], ["99 % are shorter", spread.p99]];

@@ -1,7 +1,7 @@
 // Quantities as base/units.hpp shows them: three significant digits, with a prefix where one is usual.
 const shownDigits = 3;
 
-// Of what lies exactly between two roundings the even one is taken, as C++ does.
+// Rounds a value exactly between two roundings to the even one, as C++ does.
 function fixed(value, decimals) {
   if (Math.abs(value) >= 1e21) return BigInt(value).toString();
   const halves = Math.abs(value) * 2 ** (decimals + 1);
@@ -91,7 +91,7 @@ function withoutShares(key) {
   return at < 0 || key.endsWith("_per_s") ? key : withoutShares(key.slice(0, at));
 }
 
-// How the value of a key is shown: its last word is its unit (unit_of_key in base/units.hpp).
+// Returns the format of a key's values: its last word is its unit (unit_of_key in base/units.hpp).
 function formatOf(key) {
   const bare = withoutShares(key);
   if (bare.endsWith("_per_s")) return format.count;

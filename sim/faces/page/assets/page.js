@@ -1,4 +1,4 @@
-// Which views a kind of data has, and a page that holds its data.
+// The views of each kind of data, and a page that holds its data.
 const views = {simulate: showSimulation, capture: showCapture, jobs: showJobs, search: showSearch, plan: showPlan, sweep: showSweep,
   frontier: showFrontier, train: showTraining, validate: showValidation, traces: showTraces, compare: showComparison};
 
@@ -17,7 +17,7 @@ function contents(element) {
   return links.length > 2 ? h("nav", {"aria-label": "Contents"}, h("ul", {}, links)) : null;
 }
 
-// On paper nothing is folded up.
+// Unfolds everything for printing.
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll(".mirfak details:not([open])")];

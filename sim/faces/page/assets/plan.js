@@ -1,4 +1,4 @@
-// What Alpa's planner made of a search's scenario: stages of a plan, other plans, the search's best beside them.
+// Plans of Alpa's planner for a search's scenario: stages of a plan, other plans, the search's best beside them.
 function showPlan(data) {
   const {result} = data;
   const best = result.strategies[0];

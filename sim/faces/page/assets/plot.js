@@ -1,6 +1,6 @@
 // Points and lines over two axes. One stop of the keyboard; arrows go from point to point.
 
-// Of logarithms: those of 1, 2 and 5 times powers of ten, or of round numbers where these are few.
+// Ticks at 1, 2 and 5 times powers of ten, given as logarithms; at round numbers where these are few.
 function logarithmicTicks(least, most, count) {
   const ticks = [];
   for (let power = Math.floor(least); power <= most; ++power) ticks.push(...[1, 2, 5].map(times => power + Math.log10(times)));

@@ -1,4 +1,4 @@
-// What a search found.
+// The strategies that a search found.
 function showSearch(data) {
   const {result} = data;
   const best = result.strategies[0];
@@ -11,7 +11,7 @@ function showSearch(data) {
     funnelView(result), notesView(result.notes), scenarioView("What was searched", "the scenario", data.scenario)];
 }
 
-// What the scenario states, for a search that chooses it.
+// The strategy that the scenario states, for a search that chooses it.
 function baselineFacts({baseline, strategies}) {
   if (!baseline) return [];
   if (baseline.refused) return [["yours", `cannot run: ${baseline.refused}`]];
@@ -52,7 +52,7 @@ function paretoPlot(data) {
     x: {title: "time of an iteration", show: format.seconds}, y: {title, show: formatOf(key)}});
 }
 
-// Where the page can use a strategy, each row has a button that does.
+// Adds to each row a button that uses its strategy, where the page can use one.
 function takeCells(data, index) {
   if (!data.take) return [];
   const time = data.result.strategies[index].iteration_time_s;

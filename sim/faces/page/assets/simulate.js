@@ -46,7 +46,7 @@ function closeByEscape(event) {
   why.querySelector("summary").focus();
 }
 
-// Where the value lies in its range.
+// Draws the place of the value in its range.
 function rangeBar(low, value, high, show) {
   const at = number => 4 + 112 * (number - low) / (high - low || 1);
   return s("svg", {class: "range-bar", viewBox: "0 0 120 10", role: "img", "aria-label": `${show(low)} to ${show(high)}`},

@@ -10,7 +10,7 @@ function showSweep(data) {
     notesView(result.notes)];
 }
 
-// What is read first of a point; a button shows the rest.
+// The figures of a point that are read first; a button shows the rest.
 const firstFigures = ["status", "iteration_time_s", "tokens_per_s", "mfu", "bubble_fraction", "memory_peak_bytes", "energy_j",
   "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "reason"];
 
@@ -34,7 +34,7 @@ function tableOf(columns, kept, rows) {
     rows.map(row => sweepRow(kept, places.map(at => row[at]))));
 }
 
-// Without columns that hold nothing, such as reasons where all points run.
+// Leaves out columns that hold nothing, such as reasons where all points run.
 function told({result, columns, rows}) {
   const known = columns.map((_, at) => rows.some(row => row[at] !== null));
   return {result, columns: columns.filter((_, at) => known[at]), rows: rows.map(row => row.filter((_, at) => known[at]))};

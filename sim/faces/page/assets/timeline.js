@@ -153,7 +153,7 @@ class TimelineView extends TimeWindow {
     this.drawAxis();
   }
 
-  // What is narrower than a pixel is drawn as one box with its neighbours, up to two pixels, as the longest of them.
+  // Draws spans narrower than a pixel as one box with their neighbours, up to two pixels, as the longest of them.
   lane(spans, row, lane, top) {
     const out = [];
     let last = null;

@@ -1,4 +1,4 @@
-"""How long a distributed training takes, what it costs, and what memory and energy it needs.
+"""Predicts how long a distributed training takes, what it costs, and what memory and energy it needs.
 
     import mirfak
     result = mirfak.simulate("scenarios/llama2-70b-h100.yaml", overrides={"strategy.tensor": 4})

@@ -43,12 +43,12 @@ class CalibrationResult(FoundRecord):
 
     @property
     def doubtful(self) -> bool:
-        """Whether some fit is off by more than a half in the median: its constants do not describe the tables."""
+        """True if some fit is off by more than a half in the median: its constants do not describe the tables."""
         return any(section["doubtful"] for section in self._values["sections"])
 
 
 class TraceCalibrationResult(FoundRecord):
-    """What a profiler recorded; keys as of `mirfak calibrate --trace --format json`: recordings, and fit or None."""
+    """A profiler's recordings; keys as of `mirfak calibrate --trace --format json`: recordings, and fit or None."""
 
     def __init__(self, found: _mirfak.Findings) -> None:
         super().__init__(found)
@@ -149,7 +149,7 @@ def calibrate_trace(
     framework: str | os.PathLike[str] | None = None,
     data: DataFolder = None,
 ) -> TraceCalibrationResult:
-    """What a profiler recorded, and a machine corrected by it.
+    """Reads a profiler's recordings, and corrects a machine by them.
 
     trace: of PyTorch's profiler (JSON, plain or compressed by gzip) or of Nsight Systems (exported as SQLite), or a
     folder of ranks. scenario: what was recorded, as of simulate(); its predictions are compared with the steps.

@@ -1,4 +1,4 @@
-"""What the commands of the program know, as their JSON: names, blocks, schedules, shardings, networks; and the page."""
+"""Knowledge of the program's commands, as their JSON: names, blocks, schedules, shardings, networks; and the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _repeated(option: str, values: str | Iterable[str]) -> list[str]:
 
 
 def names(what: str, *, data: DataFolder = None) -> Any:
-    """What scenarios may name, the keys of `mirfak list WHAT --format json`.
+    """Lists names that scenarios may use, with the keys of `mirfak list WHAT --format json`.
 
     what: models, gpus, nodes, links, fabrics, prices, schedules, frameworks, words, strategy, blocks, fits or figures.
     Its name in the package is mirfak.list.
@@ -41,7 +41,7 @@ def names(what: str, *, data: DataFolder = None) -> Any:
 def block(
     file: str | os.PathLike[str], *, sizes: Overrides | None = None, data: DataFolder = None
 ) -> dict[str, Any]:
-    """What follows from the text of a block, a file or a name: shapes, the backward pass, memory, FLOPs.
+    """Describes a block by a file or a name: shapes, the backward pass, memory, FLOPs.
 
     sizes: sizes that differ, or other blocks that it takes, {"hidden": 4096}. Keys as of `mirfak block --format json`.
     """

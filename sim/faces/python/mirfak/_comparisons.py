@@ -29,7 +29,7 @@ class ComparisonResult(Record):
         return _frames.frame_of(self._values["options"])
 
     def summary(self) -> str:
-        """What `mirfak compare` prints."""
+        """Returns the text that `mirfak compare` prints."""
         return self._found.summary()
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
@@ -40,7 +40,7 @@ class ComparisonResult(Record):
 
 
 class DifferenceResult(FoundRecord):
-    """Where the seconds of two scenarios differ; keys as of `mirfak diff --format json`, the tables among them frames."""
+    """Differences of two scenarios in seconds; keys as of `mirfak diff --format json`, the tables among them frames."""
 
     @property
     def keys(self) -> pandas.DataFrame:
@@ -69,12 +69,12 @@ class DifferenceResult(FoundRecord):
 
     @property
     def operators(self) -> pandas.DataFrame:
-        """Of captures, a row for each operator of a module and phase of one or both, the largest difference first."""
+        """A row for each operator of a module and phase of one or both captures, the largest difference first."""
         return self._rows("operators")
 
     @property
     def modules(self) -> pandas.DataFrame:
-        """Of captures, the same by module and phase."""
+        """The same rows by module and phase, of captures."""
         return self._rows("modules")
 
     @property
@@ -98,7 +98,7 @@ class DifferenceResult(FoundRecord):
 
 
 class SensitivityResult(FoundRecord):
-    """What more of each resource would gain; keys as of `sensitivity` of `mirfak simulate --sensitivity`."""
+    """Gains by more of each resource; keys as of `sensitivity` of `mirfak simulate --sensitivity`."""
 
     @property
     def resources(self) -> pandas.DataFrame:
@@ -137,7 +137,7 @@ def diff(
     nodes: str | Iterable[str] = (),
     data: DataFolder = None,
 ) -> DifferenceResult:
-    """Where the seconds of two scenarios differ: keys, activities, stages, kernels, communication, memory, cost.
+    """Finds where the seconds of two scenarios differ: keys, activities, stages, kernels, communication, memory, cost.
 
     a, b: as of simulate(); without b, a is compared with itself under overrides_b. overrides: of both; overrides_a,
     overrides_b: of one of them alone. nodes: of both, which are captures then. data: as of simulate().

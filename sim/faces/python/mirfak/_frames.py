@@ -21,7 +21,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
 
 def stages_frame(stages: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Of Result.stages: columns by stage, activities as they are called, parts of memory with "memory_" in front."""
+    """The frame of Result.stages: columns by stage, activities as they are called, parts of memory after "memory_"."""
     rows = []
     for stage in stages:
         row = {key: value for key, value in stage.items() if key not in ("activities", "memory")}
@@ -34,7 +34,7 @@ def stages_frame(stages: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
 
 def timeline_frame(timeline: Timeline) -> pandas.DataFrame:
-    """Of Timeline.frame()."""
+    """The frame of Timeline.frame()."""
     import pandas
 
     stream, of = timeline.stream, timeline.task_class
@@ -54,7 +54,7 @@ def timeline_frame(timeline: Timeline) -> pandas.DataFrame:
 
 
 def trace_frame(trace: Trace) -> pandas.DataFrame:
-    """Of Trace.frame()."""
+    """The frame of Trace.frame()."""
     import pandas
 
     return pandas.DataFrame(

@@ -98,7 +98,7 @@ __version__: str = _mirfak.version
 
 
 def data_hash(data: DataFolder = None) -> str:
-    """What models and hardware results are of: 16 hexadecimal digits, as `data_hash` of the program's JSON and files.
+    """Returns the hash of models and hardware: 16 hexadecimal digits, as `data_hash` of the program's JSON and files.
 
     Equal wherever the files lie, as long as each is the same. With __version__ it says whether two results compare.
     """
@@ -322,7 +322,7 @@ def validate(
     progress: Progress = None,
     data: DataFolder = None,
 ) -> ValidationResult:
-    """How far predictions are from tables (CSV) of measured runs: mean absolute error, and every row.
+    """Compares predictions with tables (CSV) of measured runs: mean absolute error, and every row.
 
     tiers: which graded rows count; rows without a tier always do. mapping: a YAML file that says what columns and words
     mean, read before the common vocabulary. progress(done, total): tables; True shows a bar.

@@ -1,4 +1,4 @@
-"""What trainings are started with, as scenarios."""
+"""Files that trainings are started with, as scenarios."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ImportResult(Record):
         self._found.write(path)
 
     def summary(self) -> str:
-        """What `mirfak import` prints."""
+        """Returns the text that `mirfak import` prints."""
         return self._found.summary()
 
 
@@ -55,7 +55,7 @@ def import_files(
     cluster: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     data: DataFolder = None,
 ) -> ImportResult:
-    """What a training is started with, as a scenario: a launch script, arguments, a configuration file.
+    """Reads the files that a training is started with, as a scenario: a launch script, arguments, a configuration file.
 
     files: the one that it is started with, then those that it refers to. Nothing is executed.
     nodes: what it runs on, "hgx-h100:64", one or several. environment: variables that files use. parameters: a script's

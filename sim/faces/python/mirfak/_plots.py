@@ -53,7 +53,7 @@ def _stacked(axes: Axes, names: Sequence[str], parts: Mapping[str, Sequence[floa
 
 
 def _breakdown(result: Result, axes: Axes | None) -> Axes:
-    """Where the time of a GPU goes: mean, and by stage."""
+    """Draws the parts of a GPU's time: mean, and by stage."""
     stages = result.stages
     axes = axes_of(axes, 2.0 + 0.3 * (1 + len(stages)))
     names = ["mean", *(f"stage {stage}" for stage in stages["stage"])]
@@ -77,7 +77,7 @@ def _memory(result: Result, axes: Axes | None) -> Axes:
 
 
 def _timeline(result: Result, axes: Axes | None) -> Axes:
-    """What the GPU of each stage does over the iteration: computation above, communication below."""
+    """Draws the work of each stage's GPU over the iteration: computation above, communication below."""
     tasks = result.timeline.frame()
     first = tasks.groupby("stage")["rank"].transform("min")
     shown = (tasks["rank"] == first) & (tasks["end_s"] > tasks["start_s"]) & (tasks["stream"] != "host")

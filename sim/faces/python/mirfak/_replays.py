@@ -55,7 +55,7 @@ class ReplayResult(Record):
         return _frames.frame_of(self._values["workers"])
 
     def summary(self) -> str:
-        """What `mirfak replay` prints."""
+        """Returns the text that `mirfak replay` prints."""
         return self._found.summary()
 
     def write_timeline(self, path: str | os.PathLike[str], step: int | None = None) -> None:
@@ -81,7 +81,7 @@ class ChakraReplayResult(Record):
         return _frames.frame_of(self._values["critical_path"])
 
     def summary(self) -> str:
-        """What `mirfak replay` prints."""
+        """Returns the text that `mirfak replay` prints."""
         return self._found.summary()
 
     def write_timeline(self, path: str | os.PathLike[str]) -> None:

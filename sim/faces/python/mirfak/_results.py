@@ -49,7 +49,7 @@ class FoundRecord(Record):
         self._found = found
 
     def summary(self) -> str:
-        """What the program prints."""
+        """Returns the text that the program prints."""
         return self._found.summary()
 
 
@@ -114,7 +114,7 @@ class FoundStrategies(Record):
         return self._found.emit(target, self._checked(place), launcher)
 
     def summary(self) -> str:
-        """What `mirfak search` prints."""
+        """Returns the text that `mirfak search` prints."""
         return self._found.summary()
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
@@ -128,11 +128,11 @@ class FoundStrategies(Record):
 
 
 class SearchResult(FoundStrategies):
-    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+    """Strategies found by a search; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
 
 
 class PlanResult(FoundStrategies):
-    """What Alpa's planner found; keys as of `mirfak search --planner alpa --format json`: `plan` is the best."""
+    """Plans that Alpa's planner found; keys as of `mirfak search --planner alpa --format json`: `plan` is the best."""
 
     @property
     def stages(self) -> pandas.DataFrame:
@@ -163,11 +163,11 @@ class FrontierResult(Record):
         return _plots.plot_frontier(self, axes)
 
     def clock_plan(self) -> dict[str, Any]:
-        """By straggler, stage and pass, the clock to set in MHz: keys as of `mirfak frontier --plan`."""
+        """Returns the clock to set in MHz, by straggler, stage and pass: keys as of `mirfak frontier --plan`."""
         return self._found.clock_plan()
 
     def summary(self) -> str:
-        """What `mirfak frontier` prints."""
+        """Returns the text that `mirfak frontier` prints."""
         return self._found.summary()
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
@@ -183,7 +183,7 @@ class TrainingResult(Record):
         self._found = found
 
     def summary(self) -> str:
-        """What `mirfak train` prints."""
+        """Returns the text that `mirfak train` prints."""
         return self._found.summary()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:
@@ -253,11 +253,11 @@ class CapturedResult(Record):
         return self._found.defaulted
 
     def summary(self) -> str:
-        """What `mirfak simulate` prints."""
+        """Returns the text that `mirfak simulate` prints."""
         return self._found.summary()
 
     def explain(self) -> str:
-        """What `mirfak simulate --explain` prints: more rows, and the sources of the prices."""
+        """Returns the text that `mirfak simulate --explain` prints: more rows, and the sources of the prices."""
         return self._found.explain()
 
     def write_timeline(self, path: str | os.PathLike[str]) -> None:
@@ -295,11 +295,11 @@ class JobsResult(Record):
         return _frames.frame_of(kept)
 
     def summary(self) -> str:
-        """What `mirfak simulate` prints."""
+        """Returns the text that `mirfak simulate` prints."""
         return self._found.summary()
 
     def explain(self) -> str:
-        """Which links bind, whose traffic slows whose, and every cost of each job with its sources."""
+        """Says which links bind, whose traffic slows whose, and every cost of each job with its sources."""
         return self._found.explain()
 
     def write_trace(self, path: str | os.PathLike[str]) -> None:

@@ -25,7 +25,7 @@ _TRIES = 3  # of a shard whose workers die
 
 
 class Submits(Protocol):
-    """What hands work to workers: any concurrent.futures.Executor, or a client of dask.distributed."""
+    """An object that hands work to workers: any concurrent.futures.Executor, or a client of dask.distributed."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -47,7 +47,7 @@ def frame_of_sweep(sweep: _mirfak.FinishedSweep) -> pandas.DataFrame:
 def run_shard(
     scenario: Scenario, overrides: list[str], data: str, out: str, shard: int, shards: int, threads: int
 ) -> str:
-    """On a worker: one shard, going on where a worker before stood that was killed. Returns the path of its table."""
+    """Runs one shard on a worker, going on where a killed worker stood before. Returns the path of its table."""
     _mirfak.sweep(input_of(scenario, overrides, data), out, True, shard, shards, threads, None)
     return out
 
@@ -67,7 +67,7 @@ class _Shards:
         return [self._folder / f"shard-{shard}-of-{self._shards}.h5" for shard in range(1, self._shards + 1)]
 
     def run(self, progress: Progress | None, threads: int) -> None:
-        """Until all tables are there."""
+        """Runs shards until all tables are there."""
         for _ in range(_TRIES):
             missing = [shard for shard, table in enumerate(self.tables(), 1) if not table.exists()]
             if not missing:
@@ -126,7 +126,7 @@ class _started:  # noqa: N801 (a context, used like a function)
 
 
 def _as_they_end(futures: list[Any]) -> Iterator[BaseException | None]:
-    """What each future raised, or None; futures of other libraries have exception(), too."""
+    """Yields the error that each future raised, or None; futures of other libraries have exception(), too."""
     if all(isinstance(future, concurrent.futures.Future) for future in futures):
         for future in concurrent.futures.as_completed(futures):
             yield future.exception()
@@ -136,7 +136,7 @@ def _as_they_end(futures: list[Any]) -> Iterator[BaseException | None]:
 
 
 def _is_death(error: BaseException) -> bool:
-    """Whether it says that a worker died, not that the sweep is wrong."""
+    """True if the error says that a worker died, not that the sweep is wrong."""
     return isinstance(error, concurrent.futures.BrokenExecutor) or type(error).__name__ in (
         "KilledWorker",
         "CancelledError",

@@ -1,4 +1,4 @@
-"""What mirfak raises where a user can act on it."""
+"""Errors that mirfak raises where a user can act on them."""
 
 from __future__ import annotations
 

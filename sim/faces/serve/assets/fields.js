@@ -18,7 +18,7 @@ const stepsOf = key => key.split(/[.[]/).map(step => (step.endsWith("]") ? Numbe
 const lastStep = key => key.split(".").at(-1);
 const valueAt = (root, key) => stepsOf(key).reduce((at, step) => at?.[step], root);
 
-// What a schema says of a key, through lists and alternatives.
+// Finds the schema of a key, through lists and alternatives.
 function schemaOf(schema, key) {
   let at = schema;
   for (const step of stepsOf(key)) {

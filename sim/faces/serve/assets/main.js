@@ -151,7 +151,7 @@ async function simulate() {
   }
 }
 
-// Of keys that change nothing; they take some simulations more.
+// Adds notes on keys that change nothing; these take some simulations more.
 async function addNotes(number) {
   const {ok, data} = await post("/api/notes", {scenario: editor.value}, running.signal);
   if (number === latest && ok) showNotes(data.notes);
@@ -192,7 +192,7 @@ async function give(files) {
   }
 }
 
-// What became of the reader's files; null: there are none.
+// Says what the reader's files were read as; null: there are none.
 function showReadAs(given) {
   const place = byId("read-as");
   place.hidden = given === null;

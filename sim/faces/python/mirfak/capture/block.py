@@ -30,7 +30,7 @@ class Block:
 def capture_block(
     world_size: int, rank: int, step: int | None, device: str, gpus_per_node: int, expandable: bool
 ) -> Iterator[Block]:
-    """As mirfak.capture(...)."""
+    """Captures a block: see mirfak.capture(...)."""
     if not 0 <= rank < world_size or not 1 <= gpus_per_node <= 8:
         raise InputError(f"rank {rank} of {world_size}, {gpus_per_node} in a node: expected a rank of the job, 1 to 8")
     if torch.cuda.is_available():

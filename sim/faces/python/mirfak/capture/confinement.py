@@ -1,4 +1,4 @@
-"""What a script may do to the machine: it writes to a temporary folder, and connects to no other host.
+"""Confines a script: it writes to a temporary folder, and connects to no other host.
 
 Python's functions are led there, so that a script finds what it has written. What reaches the kernel by another way
 (libraries in C++, processes that the script starts) is refused by the kernel (landlock.py), where it can.
@@ -26,7 +26,7 @@ REFUSED = "a capture changes nothing outside of its temporary folder"
 
 
 def missing() -> str:
-    """What this machine's kernel does not see to; "" if it does to everything."""
+    """Names what this machine's kernel does not confine; "" if it confines everything."""
     known = landlock.version()
     if known >= landlock.TCP_SINCE:
         return ""
@@ -57,7 +57,7 @@ class Confinement:
         return self.folder / os.path.abspath(os.fsdecode(path)).lstrip("/")
 
     def is_free(self, path: Any) -> bool:
-        """Whether `path` is one that no function leads elsewhere."""
+        """True if `path` is one that no function leads elsewhere."""
         return isinstance(path, int) or os.path.abspath(os.fsdecode(path)).startswith((*ANYWHERE, self.own))
 
     def written(self, path: Any, keep: bool) -> Any:

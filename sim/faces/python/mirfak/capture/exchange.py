@@ -18,7 +18,7 @@ LOOK_S = 5  # between two looks at who waits for whom
 
 
 class Turns:
-    """As many tokens in a pipe as ranks may run at once."""
+    """A pipe with as many tokens as ranks may run at once."""
 
     def __init__(self, count: int) -> None:
         self._read, self._write = os.pipe()

@@ -37,7 +37,7 @@ MEASURED = ("max_autotune", "max_autotune_gemm", "max_autotune_pointwise", "coor
 
 
 class Runtime:
-    """What modules of Inductor call in place of allocations and launches."""
+    """The calls of Inductor's modules in place of allocations and launches."""
 
     def __init__(self, mode: Any, steps: Steps) -> None:
         self.mode, self.steps = mode, steps
@@ -122,7 +122,7 @@ def _signature(source: str) -> str:
 
 
 class Kernels:
-    """In place of AsyncCompile. Kernels of other languages are not known; their graphs run operator by operator."""
+    """Stands for AsyncCompile. Kernels of other languages are not known; their graphs run operator by operator."""
 
     def triton(self, name: str, source: str, device_str: str = "cuda") -> Kernel:
         return Kernel(name, source)
@@ -139,7 +139,7 @@ def runtime() -> Runtime:
 
 
 def apart() -> AbstractContextManager[None]:
-    """What runs within is no part of the program."""
+    """Runs code that is no part of the program."""
     return runtime().steps.recorder.python.apart
 
 
@@ -162,7 +162,7 @@ def kernel(*arguments: Any) -> None:
 
 
 def install(mode: Any, steps: Steps, note: Callable[[str], None]) -> None:
-    """Once for a capture: Inductor is imported where a program compiles."""
+    """Installs all this once for a capture: Inductor is imported where a program compiles."""
     if _runtime:
         return
     _runtime.append(Runtime(mode, steps))
@@ -255,7 +255,7 @@ def _install_graphs(steps: Steps, note: Callable[[str], None]) -> None:
 
 
 def _install_choices(note: Callable[[str], None]) -> None:
-    """What Inductor would find out by running something on the GPU."""
+    """Answers the questions that Inductor would settle by running something on the GPU."""
     from torch._inductor import compile_fx
     from torch._inductor.fx_passes import pad_mm
     from torch._inductor.fx_passes.joint_graph import UniformValueConstantFolder

@@ -56,7 +56,7 @@ def version() -> int:
 
 
 def restrict(writable: Iterable[pathlib.Path], ports: Iterable[int]) -> bool:
-    """From now on this process writes only to `writable` (folders with all in them, files), and connects by TCP only to
+    """Lets this process write only to `writable` (folders with all in them, files), and connect by TCP only to
     `ports`, of any host. Returns whether the kernel sees to both; what is open stays open. Raises OSError.
     """
     known = version()

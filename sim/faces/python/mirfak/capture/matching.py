@@ -12,7 +12,7 @@ from ..errors import InputError
 from .capture_file import Capture
 from .roles import BETWEEN_TWO
 
-# What ranks of a group have to agree on. Sizes of what is gathered or scattered may differ from rank to rank.
+# Fields that ranks of a group have to agree on. Sizes of what is gathered or scattered may differ from rank to rank.
 AGREED = ("kind", "dtype", "op", "root")
 SAME_SIZE = ("all_reduce", "broadcast", "all_gather_into_tensor", "reduce_scatter_tensor", "reduce")
 

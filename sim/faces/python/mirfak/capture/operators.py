@@ -71,7 +71,7 @@ def shown(tensor: torch.Tensor) -> list[Any]:
 
 
 def shown_layout(format: str, shape: list[int], strides: list[int]) -> list[Any]:
-    """As shown(), of a tensor that is not there."""
+    """Shows a tensor that is not there, as shown() does."""
     dense, expected = 1, []
     for size in reversed(shape):
         expected.insert(0, dense)

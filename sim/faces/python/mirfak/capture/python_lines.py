@@ -24,7 +24,7 @@ PROGRAM, LIBRARY, CAPTURE = range(3)  # whose code is
 
 
 class Apart:
-    """What a thread does within is no part of the program. Afterwards the thread is watched, though it was not before."""
+    """A context in which a thread's lines are no part of the program. After it the thread is watched, also if it was not before."""
 
     def __init__(self, lines: PythonLines) -> None:
         self._lines, self._threads = lines, threading.local()

@@ -139,7 +139,7 @@ class Recorder:
             self._add(["block", reason], 1)
 
     def begin_graph(self) -> None:
-        """What is launched from now on goes into a CUDA graph, and is not done."""
+        """Begins a CUDA graph: launches from now on go into the graph, and are not done."""
         self._tape = []
 
     def end_graph(self) -> list[list[Any]]:

@@ -1,4 +1,4 @@
-"""Which ranks to capture, so that every rank is known: one of each role, the ends of each role, and two as a proof.
+"""Chooses ranks to capture, so that every rank is known: one of each role, the ends of each role, and two as a proof.
 
 Rank 0 runs first. Its groups are those of the whole job, and where it sends to another rank, all ranks of such a group
 run: the stages of a pipeline. In every other family, the first and last rank of the first and last role have to do the
@@ -89,7 +89,7 @@ class RoleSearch:
         return any(self._differ(rank, other, family) for rank, family, other in ends)
 
     def _differ(self, rank: int, other: int, family: int) -> bool:
-        """Whether two ranks differ that have other positions in one family alone. If so, cuts the family between."""
+        """True if two ranks differ whose positions differ in one family alone. If so, cuts the family between."""
         self._capture([rank, other])
         if self._prints[rank] == self._prints[other]:
             return False

@@ -85,7 +85,7 @@ class Steps:
             threads.region, threads.part = before
 
     def go_to(self, path: str | None, recomputed: bool) -> None:
-        """What comes is of the module at `path` within that of the graph; in backward it may be forward again."""
+        """Goes to the module at `path` within that of the graph; in backward it may be forward again."""
         module, phase = self._threads.region
         if path:
             base = self.recorder.modules.entries[module]

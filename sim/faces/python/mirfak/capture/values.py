@@ -20,7 +20,7 @@ from .operators import arguments_of, tensors_in
 
 LIMIT = 1 << 21  # elements of a tensor whose values are followed
 
-# By storage: how often it has been written.
+# Counts of the writes to each storage.
 _writes: dict[int, int] = {}
 
 LIKE = frozenset("zeros_like ones_like full_like new_zeros new_ones new_full".split())
@@ -160,7 +160,7 @@ def follow(function: Any, name: str, arguments: Any, keywords: Any, result: Any,
 
 
 def _compared(name: str, arguments: Any) -> bool | None:
-    """What is said of a comparison of unknown values.
+    """Decides a comparison of unknown values; None: it cannot be decided.
 
     isfinite and isinf are written as comparisons with infinity, or of a tensor with itself. One number is 1, as where a
     program reads it.

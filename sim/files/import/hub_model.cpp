@@ -1,0 +1,260 @@
+// Models as programs around Transformers name them: on the hub, with a tower for images that the program puts in front
+// of a language model (LLaVA, arXiv 2304.08485), and with parts that are not trained.
+
+#include "import/hub_model.hpp"
+
+#include "base/text.hpp"
+#include "base/values.hpp"
+#include "model/model_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace mirfak {
+
+namespace {
+
+// True if the value is a path below a folder that every shell knows: the path's last part stands in the file.
+bool is_below_home(const Option& option) {
+  if (option.setting == nullptr || option.value.kind != Value::Kind::scalar) return false;
+  static constexpr std::array<std::string_view, 2> folders = {"HOME", "PWD"};
+  const std::vector<std::string>& missing = option.setting->missing;
+  return missing.size() == 1 && std::find(folders.begin(), folders.end(), missing.front()) != folders.end() &&
+         option.value.scalar.starts_with('/');
+}
+
+// Returns the model that the draft's scenario has so far; nullopt: none, or one that is refused when the scenario is
+// read.
+std::optional<ModelSpec> model_so_far(const ImportDraft& draft, const ScenarioSources& sources) {
+  const Value* stated = draft.scenario().find("model");
+  if (stated == nullptr) return std::nullopt;
+  try {
+    return imported_model(*stated, stated->where, sources);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// Returns the keys of a config.json that describe a decoder of Llama's kind; nullopt for one of another kind, whose
+// layers the families with towers do not have. `biased`: the model_type of those with biases of queries and keys.
+std::optional<Value> decoder_keys(const ModelSpec& model, const Value& types) {
+  const bool alike = model.blocks.empty() && model.normalization == Normalization::rms_norm &&
+                     model.activation == ActivationFunction::swiglu && model.position == PositionEncoding::rotary &&
+                     model.causal && !model.linear_bias && !model.post_norm && !model.embedding_norm && !model.sinks &&
+                     model.mixture.experts == 0 && model.latent.key_value_rank == 0 && model.window.tokens == 0 &&
+                     model.prediction_layers == 0 && model.masked_share == 0 && model.dropout == 0 &&
+                     model.activation_limit == 0 && model.head.kind == HeadKind::language;
+  if (!alike || (model.qk_norm && model.qkv_bias)) return std::nullopt;
+  Value keys;
+  const auto set = [&](std::string_view key, const std::string& word) { set_field(keys, key, scalar_value(word, {})); };
+  const char* kind = model.qk_norm ? "normed" : model.qkv_bias ? "biased" : "plain";
+  set("model_type", text_under(types, kind));
+  set("vocab_size", std::to_string(model.vocab));
+  set("hidden_size", std::to_string(model.hidden));
+  set("intermediate_size", std::to_string(model.ffn));
+  set("num_hidden_layers", std::to_string(model.layers));
+  set("num_attention_heads", std::to_string(model.heads));
+  set("num_key_value_heads", std::to_string(model.kv_heads));
+  set("head_dim", std::to_string(model.head_dim));
+  set("max_position_embeddings", std::to_string(model.max_sequence));
+  return keys;
+}
+
+// Reads the tower of one program.
+class TowerReader {
+ public:
+  TowerReader(OptionReader& options, const Value& rules, const ImportContext& context)
+      : options_(options), rules_(rules), context_(context) {}
+
+  bool read() {
+    const Option tower = options_.option("vision_tower");
+    if (tower.setting == nullptr || tower.is_none()) return false;
+    const std::optional<ModelSpec> decoder = model_so_far(options_.draft(), context_.sources);
+    if (decoder && decoder->image_tokens > 0) {
+      options_.use(tower, "the model's own tower");
+      judge_others();
+      return true;
+    }
+    const Value* sizes = sizes_of(tower);
+    const bool projects = read_projector();
+    judge_others();
+    if (sizes == nullptr || !projects || !decoder) return true;
+    const std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
+    if (!keys) {
+      hold(tower, fmt::format("a tower for images before {}, whose layers are not Llama's, is not described: give the "
+                              "config.json of the whole model",
+                              decoder->name));
+    } else {
+      put(tower, *decoder, *keys, *sizes);
+    }
+    return true;
+  }
+
+ private:
+  void hold(const Option& option, const std::string& reason) {
+    options_.doubt(option, reason);
+    options_.draft().obstruct(option.setting == nullptr ? Location{} : option.setting->where,
+                              fmt::format("{}: {}", option.name, reason));
+  }
+
+  // Returns the sizes of the tower, by its name on the hub or by a path that ends in this name.
+  const Value* sizes_of(const Option& tower) {
+    const std::string name = options_.word(tower);
+    for (const Value::Field& field : rules_.find("sizes")->fields) {
+      const std::string last = field.key.substr(field.key.find('/') + 1);
+      if (name == field.key || name == last || name.ends_with("/" + last)) return &field.value;
+    }
+    hold(tower, fmt::format("no sizes are known of the tower for images {}", excerpt(name)));
+    return nullptr;
+  }
+
+  bool read_projector() {
+    const Option projector = options_.option("mm_projector_type");
+    const std::string word = projector.is_none() ? "" : options_.word(projector);
+    const Value& described = *rules_.find("projectors");
+    const bool known = std::any_of(described.items.begin(), described.items.end(),
+                                   [&](const Value& one) { return one.scalar == word; });
+    if (known) options_.use(projector, "two matrices between tower and words");
+    if (!known) hold(projector, fmt::format("between tower and words stands {}, which mirfak does not describe", word));
+    return known;
+  }
+
+  void judge_others() {
+    hold_back(options_.draft(), options_.prefix(), *rules_.find("held_back"));
+    judge_options(options_.draft(), options_.prefix(), *rules_.find("without_effect"), *rules_.find("not_predicted"));
+  }
+
+  void put(const Option& tower, const ModelSpec& decoder, const Value& keys, const Value& sizes) {
+    Value config;
+    set_field(config, "model_type", scalar_value(text_under(rules_, "model_type"), {}));
+    set_field(config, "text_config", keys);
+    set_field(config, "vision_config", sizes);
+    set_field(config, "tie_word_embeddings", scalar_value(decoder.tied_embeddings ? "true" : "false", {}));
+    const std::string name = options_.word(tower);
+    Value model;
+    set_field(model, "name",
+              scalar_value(fmt::format("{} with {}", decoder.name, name.substr(name.rfind('/') + 1)), {}));
+    set_field(model, "source", scalar_value(fmt::format("{}; {}", decoder.source, text_under(rules_, "source")), {}));
+    set_field(model, "config", config);
+    options_.put(tower, "model", model, "a tower for images in front of the language model");
+  }
+
+  OptionReader& options_;
+  const Value& rules_;
+  const ImportContext& context_;
+};
+
+// Reads what of a model with a tower is not trained.
+class FrozenReader {
+ public:
+  FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context)
+      : options_(options), rules_(rules), has_tower_(has_tower(options.draft(), context.sources)) {}
+
+  void read() {
+    change(rules_, "first", true);
+    for (const Value::Field& field : part("switches")) read_switch(field.key, field.value);
+    for (const Value::Field& field : part("lists")) read_list(field.key, field.value);
+    if (!has_tower_ || frozen_.empty()) return;
+    const Value parts = list_value(std::vector<std::string>(frozen_.begin(), frozen_.end()), {});
+    if (by_) return options_.put(*by_, "training.frozen", parts, "not trained");
+    options_.draft().assume("training.frozen", parts, "the program does not train them where nothing says so");
+  }
+
+ private:
+  std::vector<Value::Field> part(std::string_view key) const {
+    const Value* found = rules_.find(key);
+    return found == nullptr ? std::vector<Value::Field>{} : found->fields;
+  }
+
+  void change(const Value& entry, std::string_view key, bool freezes) {
+    const Value* parts = entry.find(key);
+    if (parts == nullptr) return;
+    for (const Value& one : parts->items) {
+      if (freezes) frozen_.insert(one.scalar);
+      if (!freezes) frozen_.erase(one.scalar);
+    }
+  }
+
+  // True if the option counts, which is then used.
+  bool counts(const Option& option) {
+    if (option.setting == nullptr) return false;
+    if (!has_tower_) {
+      options_.leave(option, "the model has no tower for images");
+      return false;
+    }
+    options_.use(option, "decides what is trained");
+    by_ = option;
+    return true;
+  }
+
+  void read_switch(const std::string& name, const Value& entry) {
+    Option option = options_.option(name);
+    if (!counts(option)) option = {name, nullptr, scalar_value(text_under(entry, "unsaid"), {})};
+    if (option.is_none() || !options_.flag(option)) return;
+    change(entry, "freezes", true);
+    change(entry, "trains", false);
+  }
+
+  // Reads a list of all parts that are trained; `words`: the program's names of them.
+  void read_list(const std::string& name, const Value& words) {
+    const Option option = options_.option(name);
+    if (option.is_none() || !counts(option)) return;
+    for (const Value::Field& field : words.fields) frozen_.insert(field.value.scalar);
+    for (const Value& word : words_at_commas(option.value).items) {
+      const std::string trained = text_under(words, word.scalar);
+      if (trained.empty()) options_.fail(option, "names of parts with commas: " + join_or(names_in(words)));
+      frozen_.erase(trained);
+    }
+  }
+
+  static std::vector<std::string> names_in(const Value& words) {
+    std::vector<std::string> out;
+    for (const Value::Field& field : words.fields) out.push_back(field.key);
+    return out;
+  }
+
+  OptionReader& options_;
+  const Value& rules_;
+  const bool has_tower_;
+  std::set<std::string> frozen_;
+  std::optional<Option> by_;  // the last option that decides
+};
+
+}  // namespace
+
+void read_hub_model(OptionReader& options, std::string_view option, const ImportContext& context) {
+  const Option id = options.option(option);
+  const auto lack = [&](const Location& where, const std::string& reason) {
+    options.draft().lack(where, "model", reason + ": give its config.json as well, or --set model=NAME");
+  };
+  if (const Setting* config = options.draft().find("config.json")) {
+    options.draft().take(*config, "model", config->value);
+    return options.use(id, "its config.json is here");
+  }
+  if (id.setting == nullptr) return lack({}, "nothing says what the model is");
+  const std::string name = is_below_home(id) ? id.value.scalar : options.word(id);
+  const auto known = hugging_face_model(name, context.sources);
+  if (known) return options.put(id, "model", known->model, known->note);
+  options.doubt(id, "no shape is known of it");
+  lack(id.setting->where, fmt::format("models/ does not have {}", excerpt(name)));
+}
+
+bool has_tower(const ImportDraft& draft, const ScenarioSources& sources) {
+  const std::optional<ModelSpec> model = model_so_far(draft, sources);
+  return model && model->image_tokens > 0;
+}
+
+bool read_tower(OptionReader& options, const Value& rules, const ImportContext& context) {
+  return TowerReader(options, rules, context).read();
+}
+
+void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context) {
+  if (rules.kind == Value::Kind::mapping) FrozenReader(options, rules, context).read();
+}
+
+}  // namespace mirfak
