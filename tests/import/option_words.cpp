@@ -128,6 +128,24 @@ TEST_CASE("documents on ranks of their own are read, and that their lengths are 
   CHECK(said(read(""), "strategy.context_tokens").empty());
 }
 
+TEST_CASE("Megatron-LM's shards of weights are read, and those of experts where there are any") {
+  const auto read = [](const std::string& more) {
+    const std::vector<ImportFile> files = {
+        {"launch.sh",
+         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --tensor-model-parallel-size 2 "
+         "--global-batch-size 8 --micro-batch-size 1 --vocab-size 32000 --bf16 --use-distributed-optimizer "
+         "--tensor-parallel-num-weight-shards 8 --expert-tensor-parallel-num-weight-shards 4 " +
+             more}};
+    return import_format("launch-script").read(files, ImportContext{import_sources()});
+  };
+  CHECK(said(read(""), "strategy.weight_shards") == "8");
+  CHECK(said(read(""), "strategy.expert_weight_shards").empty());
+  const ImportDraft experts = read("--num-experts 8 --expert-model-parallel-size 2");
+  CHECK(said(experts, "strategy.weight_shards") == "8");
+  CHECK(said(experts, "strategy.expert_weight_shards") == "4");
+}
+
 TEST_CASE("a script with the Trainer's options") {
   const ImportFile file{"launch.txt",
                         "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --output_dir out "

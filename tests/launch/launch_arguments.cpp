@@ -257,6 +257,11 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_values(megatron(job("deepseek-v2-lite", 1, "offload_modules: [attn_norm, mlp_norm, expert_fc1]")),
                {{"--offload-modules", "attn_norm mlp_norm expert_fc1"}});
   check_values(megatron(job("llama3-8b", 2, "zero: 1, registered_buffers: true")), {{"--use-nccl-ub", ""}});
+  check_values(megatron(job("llama3-8b", 2, "tensor: 2, zero: 1, weight_shards: 8")),
+               {{"--tensor-parallel-num-weight-shards", "8"}});
+  check_absent(megatron(job("llama3-8b", 2, "tensor: 2, zero: 1")), {"--tensor-parallel-num-weight-shards"});
+  check_values(megatron(job("mixtral-8x7b", 4, "expert: 4, expert_weight_shards: 2")),
+               {{"--expert-tensor-parallel-num-weight-shards", "2"}});
   check_values(megatron(job("llama3-8b", 1, "context: 2, context_tokens: 4096")),
                {{"--hybrid-context-parallel", ""},
                 {"--max-seqlen-per-dp-cp-rank", "4096"},

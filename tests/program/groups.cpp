@@ -104,6 +104,16 @@ std::vector<Case> cases() {
   out.push_back({GroupKind::second_copy, job_of(exchanged, "deepspeed"), 5, {4, 5, 6, 7}});
   out.push_back({GroupKind::node, job_of(exchanged, "deepspeed"), 9, {8, 9, 10, 11, 12, 13, 14, 15}});
   out.push_back({GroupKind::between_nodes, job_of(exchanged, "deepspeed"), 9, {1, 9}});
+  Strategy divided = strategy_of(1, 1, 8, 1);
+  divided.expert = 2;
+  divided.zero = 1;
+  divided.weight_shards = 4;
+  divided.expert_weight_shards = 2;
+  out.push_back({GroupKind::weight_copies, mixture_of(divided), 5, {1, 5}});
+  out.push_back({GroupKind::expert_weights, mixture_of(divided), 5, {5, 7}});
+  out.push_back({GroupKind::expert_weight_copies, mixture_of(divided), 5, {1, 5}});
+  divided.overlap_param_gather = true;  // else nothing precedes the first gather
+  out.push_back({GroupKind::weights, mixture_of(divided), 5, {4, 5, 6, 7}});
   const Job pipeline = job_of(strategy_of(1, 1, 2, 4), "megatron-core");
   out.push_back({GroupKind::transfer, pipeline, 0, {0, 2}});  // from stage 0 to 1
   out.push_back({GroupKind::tied_embedding, pipeline, 7, {1, 7}});

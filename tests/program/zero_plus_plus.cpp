@@ -92,10 +92,10 @@ TEST_CASE("matrices cross in 4 bits, in nodes and between them; vectors do not")
   const Job job = in_narrow_formats(false, true);
   const Lowered lowered(job);
   const HeldParameters layer = lowered.plans[0].chunks[0].held_by(1);
-  CHECK(layer.quantized.tensors == 4);
+  CHECK(layer.counts.tensors == 4);
   // Biases of 3 h, h, 4 h and h, and two norms of 2 h.
-  CHECK(layer.quantized.whole_tensors == 8);
-  CHECK(layer.quantized.whole_elements == 13 * 1024);
+  CHECK(layer.counts.whole_tensors == 8);
+  CHECK(layer.counts.whole_elements == 13 * 1024);
   const double matrices = 12.0 * 1024 * 1024;
   CHECK(layer.total() == matrices + 13 * 1024);
 

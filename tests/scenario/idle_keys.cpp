@@ -77,7 +77,7 @@ const std::map<std::string, std::string> kJobs = {
      "model: mixtral-8x7b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
      "training: {global_batch: 64, sequence_length: 4096, expert_capacity_factor: 1.25}\n"
-     "strategy: {tensor: 2, expert: 4, sequence_parallel: true, zero: 1, context: 2, recompute: selective}\n"},
+     "strategy: {tensor: 2, expert: 4, sequence_parallel: true, zero: 1, recompute: selective}\n"},
     {"adapters in memory of the host",
      "model: llama3-8b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
@@ -263,7 +263,8 @@ const std::set<std::string> kDecideWhatRuns = {"strategy.data", "strategy.accoun
 
 // Keys of which some jobs have no use for any value, and others have.
 const std::set<std::string> kBesideOthers = {"cluster.fabric.routing_seed", "cluster.nodes[0].topology",
-                                             "cluster.nodes[0].scale_up", "training.pad_to_capacity"};
+                                             "cluster.nodes[0].scale_up", "training.pad_to_capacity",
+                                             "strategy.expert_weight_shards"};
 
 // Keys that shape the network's graph, which `mirfak topology` prints; collectives are priced without it.
 const std::set<std::string> kOnlyOfTheGraph = {"cluster.fabric.type",         "cluster.fabric.uplinks",

@@ -156,6 +156,7 @@ struct ParallelismHabits {
   bool replicates_heads = true;
   bool nanobatches = false;
   bool data_last = false;
+  bool weight_shards = false;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;

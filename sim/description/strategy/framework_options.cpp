@@ -374,6 +374,10 @@ FrameworkOptionGroup parallelism() {
           truth("data_last",
                 "ranks may be numbered with the stages of a replica before the next replica (`strategy.rank_order`)",
                 at<group, &Habits::data_last>),
+          truth("weight_shards",
+                "weights of tensor ranks over neighbouring replicas, which gather them for each pass "
+                "(`strategy.weight_shards`, `strategy.expert_weight_shards`)",
+                at<group, &Habits::weight_shards>),
       }};
 }
 

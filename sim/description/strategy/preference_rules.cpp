@@ -41,6 +41,11 @@ std::optional<Violation> forward_passes_are_whole(const RuleInput& in) {
 }
 
 std::optional<Violation> copies_are_gathered(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (in.training.preferences.runs_forward_only() && (s.weight_shards > 0 || s.expert_weight_shards > 0)) {
+    return unknown_passes(s.weight_shards > 0 ? "strategy.weight_shards" : "strategy.expert_weight_shards",
+                          "of weights that replicas divide", "leave it out");
+  }
   const ZeroStage zero = zero_stage(in.framework, in.strategy.zero);
   const bool stays = zero.parameters && !zero.until_backward;
   if (in.training.preferences.reference != Reference::model || !stays) return std::nullopt;

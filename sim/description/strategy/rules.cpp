@@ -9,6 +9,7 @@
 #include "strategy/sharding_rules.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/state_rules.hpp"
+#include "strategy/weight_rules.hpp"
 #include "strategy/zero_stage.hpp"
 
 #include <algorithm>
@@ -530,7 +531,8 @@ constexpr std::array kStatedRules = {
     of_layout("forward-passes-are-whole",
               "Passes without gradients (training.preferences) are of a model that no pipeline stages divide.",
               forward_passes_are_whole),
-    of_state("copies-are-gathered", "A frozen copy of the model whose parameters are sharded is gathered in each pass.",
+    of_state("copies-are-gathered",
+             "Passes without gradients are of weights that no replicas divide, and gather a sharded frozen copy anew.",
              copies_are_gathered),
     of_layout("positions-suffice", "A model with learned positions has one for each token of a sequence.",
               positions_suffice),
@@ -617,6 +619,9 @@ constexpr std::array kStatedRules = {
     of_state("buffers-are-registered",
              "The framework registers the buffers of replicas, which gather and reduce-scatter (ZeRO).",
              buffers_are_registered),
+    of_state("weights-are-divided",
+             "The framework divides weights over replicas, whose groups divide the replicas that hold the same part.",
+             weights_are_divided),
     of_state("gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards),
     of_layout("microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
               microbatches_fit_schedule),

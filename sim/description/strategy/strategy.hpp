@@ -160,6 +160,10 @@ struct Strategy {
   int zero_second_group = 0;
   bool quantized_gathers = false;     // parameters are gathered in 8 bits (qwZ)
   bool quantized_reductions = false;  // gradients are exchanged in 4 bits, in each node and then between nodes (qgZ)
+  // Parts into which each weight outside experts is divided: the tensor ranks times neighbouring replicas, which gather
+  // it for each pass (Megatron Core's generalized tensor parallelism, weight_rules.hpp). 0: the tensor ranks alone.
+  int weight_shards = 0;
+  int expert_weight_shards = 0;       // likewise of each expert: the ranks that divide it times replicas that hold it
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
   // Sequence parallelism: products of a layer run in pieces, overlapped with their collectives.
@@ -214,6 +218,10 @@ struct Strategy {
   int replicas() const { return data * context; }
   // Number of ranks, among the replicas(), that share one sharded copy of the state; 1 without ZeRO.
   int shards() const { return zero == 0 ? 1 : zero_group > 0 ? zero_group : replicas(); }
+  // Number of replicas that divide the weights outside experts among them, and those of experts; 1: none do.
+  int weight_group() const { return weight_shards > 0 ? weight_shards / tensor : 1; }
+  int expert_weight_group() const { return expert_weight_shards > 0 ? expert_weight_shards / tensor_of_experts() : 1; }
+  bool divides_weights() const { return weight_group() > 1 || expert_weight_group() > 1; }
   int tensor_of_experts() const { return expert_tensor > 0 ? expert_tensor : tensor; }
   ExpertSpan expert_span() const;
   // Number of ranks that hold the same experts, among the replicas() that hold the same of everything else.

@@ -14,6 +14,9 @@ inline constexpr ChosenBySearch kChunksChosen = {
     "a search chooses the layers of each chunk itself",
     "leave it out; search.space.uneven_layers and uneven_end_chunks bound how uneven they are"};
 
+inline constexpr ChosenBySearch kWeightsWhole = {"a search compares strategies whose tensor ranks keep their weights",
+                                                 "leave it out, and simulate it with the strategies that are found"};
+
 // Table of all fields, in the order in which scenarios are written. Lists come last because rules cannot name them. A
 // new field needs a member of Strategy, an entry here, and the code that gives the field its meaning.
 inline constexpr std::tuple kStrategyFields = {
@@ -150,6 +153,24 @@ inline constexpr std::tuple kStrategyFields = {
     field("quantized_reductions", &Strategy::quantized_reductions, "gradients are exchanged in 4 bits, node by node")
         .only_if([](const Strategy& s) { return s.quantized_reductions; })
         .not_in_blocks(),
+    field("weight_shards", &Strategy::weight_shards,
+          "parts of each weight, over tensor ranks and neighbouring replicas")
+        .between(1, strategy_limits::kRanks)
+        .or_else("tensor")
+        .holding([](const Strategy& s) -> double { return s.weight_shards > 0 ? s.weight_shards : s.tensor; }, "tensor")
+        .only_if([](const Strategy& s) { return s.weight_shards > 0; })
+        .not_in_blocks()
+        .chosen_by_search(kWeightsWhole),
+    field("expert_weight_shards", &Strategy::expert_weight_shards,
+          "parts of each expert's weights, over ranks that divide it and replicas that hold it")
+        .between(1, strategy_limits::kRanks)
+        .or_else("expert_tensor")
+        .holding([](const Strategy& s)
+                     -> double { return s.expert_weight_shards > 0 ? s.expert_weight_shards : s.tensor_of_experts(); },
+                 "expert_tensor", "tensor")
+        .only_if([](const Strategy& s) { return s.expert_weight_shards > 0; })
+        .not_in_blocks()
+        .chosen_by_search(kWeightsWhole),
     field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces at the same time as their collectives"),
     field("nanobatches", &Strategy::nanobatches,
           "parts of a microbatch, of which one computes while the other communicates")

@@ -6,12 +6,14 @@
 
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
+#include "program/divided_weights.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
 #include "program/job_network.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
+#include "program/weight_exchange.hpp"
 #include "report/document_report.hpp"
 #include "report/host_copies.hpp"
 #include "report/link_report.hpp"
@@ -368,16 +370,26 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     rows.add(index_of(plan), what, exchange_cells(cost.seconds, cost.bytes_sent, why));
   };
   const DataParallelPlan replicas = data_parallel_plan(job_of(plan));
+  const HeldParameters exchanged = job_.strategy.divides_weights() ? divided_weights(plan) : held.held();
   if (replicas.reduce != DataParallelPlan::Reduce::never) {
-    for (const ReplicaCollective& collective : gradient_reduction(job_of(plan), held.held())) {
+    for (const ReplicaCollective& collective : gradient_reduction(job_of(plan), exchanged)) {
       add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
   }
   for (const GatheredFrom from : {GatheredFrom::shards, GatheredFrom::second_copy}) {
     const bool none = from == GatheredFrom::second_copy && job_of(plan).strategy.zero_second_group == 0;
     if (none || replicas.gather == DataParallelPlan::Gather::never) continue;
-    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held(), from)) {
+    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, exchanged, from)) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
+    }
+  }
+  if (job_.strategy.divides_weights()) {
+    const bool in_passes = replicas.reduce_of_parts == DataParallelPlan::Reduce::last_backward;
+    for (const ReplicaCollective& of : reduction_of_parts(job_, held.held())) add_replicas(of, in_passes);
+    for (const ReplicaCollective& of : reduction_of_whole(job_, held.held())) add_replicas(of, false);
+    const bool ahead = replicas.gather_of_parts == DataParallelPlan::Gather::first_forward;
+    if (job_.strategy.zero > 0) {
+      for (const ReplicaCollective& of : gather_of_parts(job_, held.held())) add_replicas(of, ahead);
     }
   }
   if (held.tensor_partial_elements > 0) {

@@ -157,6 +157,8 @@ std::string strategy_text(const Job& job) {
     out += fmt::format(", a second copy of the parameters over groups of {}", s.zero_second_group);
   if (s.quantized_gathers) out += ", parameters gathered in 8 bits";
   if (s.quantized_reductions) out += ", gradients exchanged in 4 bits";
+  if (s.weight_group() > 1) out += fmt::format(", weights over {} replicas", s.weight_group());
+  if (s.expert_weight_group() > 1) out += fmt::format(", experts' weights over {}", s.expert_weight_group());
   if (s.registered_buffers) out += ", registered buffers";
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;

@@ -143,6 +143,7 @@ std::int64_t read_chunks(MegatronReading& reading) {
 void read_megatron_parallelism(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   reading.tensor = reading.count("tensor-model-parallel-size");
+  options.read("tensor-parallel-num-weight-shards");
   const Setting* none = reading.deepspeed ? options.flag({"no-pipeline-parallel"}) : nullptr;
   reading.pipeline = reading.count("pipeline-model-parallel-size");
   if (none != nullptr && reading.pipeline == 1) reading.draft.use(*none, "one pipeline stage");

@@ -46,7 +46,8 @@ void leave_experts(MegatronReading& reading, const MegatronOptions::Names& names
     }
   }
   if (ranks != 1) return;
-  options.leave_each({"expert-tensor-parallel-size", "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"},
+  options.leave_each({"expert-tensor-parallel-size", "expert-tensor-parallel-num-weight-shards",
+                      "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"},
                      "without experts");
 }
 
@@ -60,6 +61,7 @@ void read_expert_parallelism(MegatronReading& reading) {
     reading.count("expert-tensor-parallel-size", 1, "Megatron-DeepSpeed does not divide experts over tensor ranks");
   }
   reading.options.read("expert-tensor-parallel-size");
+  reading.options.read("expert-tensor-parallel-num-weight-shards");
   read_dispatcher(reading);
   reading.options.read("overlap-moe-expert-parallel-comm");
 }

@@ -85,6 +85,14 @@ class LineRates {
         return of_group(costs.node_group);
       case GroupKind::between_nodes:
         return of_group(costs.between_nodes_group);
+      case GroupKind::weights:
+        return of_group(costs.weights_group);
+      case GroupKind::weight_copies:
+        return of_group(costs.weight_copies_group);
+      case GroupKind::expert_weights:
+        return of_group(costs.expert_weights_group);
+      case GroupKind::expert_weight_copies:
+        return of_group(costs.expert_weight_copies_group);
       case GroupKind::transfer:
         return of_transfer(other_end(group, task));
       case GroupKind::tied_embedding:

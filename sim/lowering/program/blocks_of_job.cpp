@@ -81,7 +81,8 @@ BlockOptions block_options(const Job& job) {
 BackwardOptions backward_options(const Job& job) {
   BackwardOptions options;
   const bool in_passes = data_parallel_plan(job).gathers_in_passes();
-  options.gradient_buffer_bytes = in_passes ? bytes_per_element(job.precision()) : gradient_bytes(job);
+  options.gradient_buffer_bytes =
+      in_passes && !job.strategy.divides_weights() ? bytes_per_element(job.precision()) : gradient_bytes(job);
   options.fused_accumulation = in_passes || job.framework.fusion.gradient_accumulation;
   if (!in_passes && job.precision() == Precision::bf16) {
     options.accumulation_bytes = job.framework.memory.accumulation_bytes;
@@ -505,6 +506,11 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
     node_group = group(job.neighbours(stage, first, job.places_in_node()));
     between_nodes_group = group(job.spread(stage, job.places_in_node()));
   }
+  if (!job.strategy.divides_weights()) return;
+  weights_group = group(job.neighbours(stage, first, job.strategy.weight_group()));
+  weight_copies_group = group(job.spread(stage, job.strategy.weight_group()));
+  expert_weights_group = group(job.expert_neighbours(stage, first, job.strategy.expert_weight_group()));
+  expert_weight_copies_group = group(job.expert_spread(stage, job.strategy.expert_weight_group()));
 }
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
@@ -561,6 +567,17 @@ void price_parts(const Job& job, const PartitionedBlock& part, const StageCosts&
   out.backward = out.backward_row.placed({true, true}).steps.body;
 }
 
+// Returns the making of narrow copies of a rank's part of divided weights.
+FoldedBody of_part(const Job& job, FoldedBody update) {
+  const Strategy& s = job.strategy;
+  const bool experts = job.model.mixture.experts > 0;
+  const int parts = experts ? std::min(s.weight_group(), s.expert_weight_group()) : s.weight_group();
+  update.device /= parts;
+  for (double* const of_all : {&update.flop, &update.bytes, &update.energy_j}) *of_all /= parts;
+  for (double& seconds : update.activity_s) seconds /= parts;
+  return update;
+}
+
 }  // namespace
 
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves) {
@@ -571,7 +588,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
     out.forward = forward_body(job, block, costs);
     out.backward = backward_body(job, block, costs);
   }
-  out.folded_update = fold(update_body(job, block, costs));
+  out.folded_update = of_part(job, fold(update_body(job, block, costs)));
   if (job.training.optimizer == Optimizer::muon) {
     out.orthogonalization = price_orthogonalization(block, costs.kernels);
   }

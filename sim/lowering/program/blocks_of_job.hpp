@@ -143,6 +143,11 @@ struct StageCosts {
   CommunicationGroup second_group;
   CommunicationGroup node_group;
   CommunicationGroup between_nodes_group;
+  // Groups of divided weights (weight_exchange.hpp). Alone where the strategy divides none.
+  CommunicationGroup weights_group;
+  CommunicationGroup weight_copies_group;
+  CommunicationGroup expert_weights_group;
+  CommunicationGroup expert_weight_copies_group;
 
   // Seconds that a piece of the host's work takes on this hardware if the framework's file gives `seconds` for it.
   double host_seconds(double seconds) const { return seconds * hardware->hardware.spec.time_factors().host; }

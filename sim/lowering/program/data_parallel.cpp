@@ -11,8 +11,10 @@
 
 #include "program/optimizer_offload.hpp"
 #include "program/quantized_exchange.hpp"
+#include "program/weight_exchange.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace mirfak {
 
@@ -37,6 +39,13 @@ DataParallelPlan data_parallel_plan(const Framework& framework, const Strategy& 
   plan.shards = strategy.shards();
   const bool alone = zero.parameters && (framework.sharding.alone || strategy.offload_parameters);
   if (strategy.replicas() == 1 && !alone) return plan;
+  if (strategy.divides_weights()) {
+    plan.gather = Gather::every_pass;
+    plan.reduce = Reduce::every_backward;
+    if (zero.state) plan.gather_of_parts = strategy.overlap_param_gather ? Gather::first_forward : Gather::after_step;
+    plan.reduce_of_parts = strategy.overlap_grad_reduce ? Reduce::last_backward : Reduce::at_end;
+    return plan;
+  }
   if (zero.parameters) {
     plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
   } else if (zero.state && plan.shards > 1) {
@@ -72,6 +81,7 @@ double copied_from_host(const Job& job, double gathered_width, const HeldParamet
 
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
   if (reduces_quantized(job)) return quantized_reduction(job, held);
+  if (job.strategy.divides_weights()) return weight_reduction(job, held);
   const ZeroStage zero = zero_of(job);
   const StateSharding state = state_sharding(job.strategy, zero);
   std::vector<ReplicaCollective> out;
@@ -97,6 +107,7 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
                                                 GatheredFrom from) {
   const ZeroStage zero = zero_of(job);
   const double width = of.gathered_bytes_per_element;
+  if (job.strategy.divides_weights()) return weight_gather(width, held);
   if (job.strategy.quantized_gathers || from == GatheredFrom::second_copy) {
     std::vector<ReplicaCollective> out = gather_of_copies(job, width, held, from);
     out.front().host_bytes = copied_from_host(job, width, held);
@@ -130,6 +141,7 @@ bool keeps_masters_alone(const Job& job) {
 }
 
 double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies) {
+  if (job.strategy.divides_weights()) return part_of_rank(job, held, lies);
   const ZeroStage zero = zero_of(job);
   const StateSharding shared = state_sharding(job.strategy, zero);
   const StateSharding experts = expert_state_sharding(job.strategy, zero);
@@ -150,6 +162,14 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
       return costs.node_group;
     case ReplicaGroup::between_nodes:
       return costs.between_nodes_group;
+    case ReplicaGroup::weights:
+      return costs.weights_group;
+    case ReplicaGroup::weight_copies:
+      return costs.weight_copies_group;
+    case ReplicaGroup::expert_weights:
+      return costs.expert_weights_group;
+    case ReplicaGroup::expert_weight_copies:
+      return costs.expert_weight_copies_group;
     case ReplicaGroup::all:
       break;
   }
@@ -157,7 +177,9 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
 }
 
 bool joins_classes(const StageCosts& costs, ReplicaGroup among) {
-  const bool apart = among == ReplicaGroup::shard || among == ReplicaGroup::second || among == ReplicaGroup::node;
+  constexpr std::array kApart = {ReplicaGroup::shard, ReplicaGroup::second, ReplicaGroup::node, ReplicaGroup::weights,
+                                 ReplicaGroup::expert_weights};
+  const bool apart = std::find(kApart.begin(), kApart.end(), among) != kApart.end();
   return !apart || group_of(costs, among).shape.ranks == costs.data_group.shape.ranks;
 }
 

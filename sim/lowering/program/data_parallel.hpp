@@ -30,6 +30,11 @@ struct DataParallelPlan {
   Gather gather = Gather::never;
   Reduce reduce = Reduce::never;
   int shards = 1;  // ranks that share one copy of the state
+  // Where replicas divide weights, gather and reduce join those that share a copy of a weight, and these join those
+  // that hold the same part, once an iteration: after_step or first_forward; at_end or last_backward
+  // (weight_exchange.hpp).
+  Gather gather_of_parts = Gather::never;
+  Reduce reduce_of_parts = Reduce::never;
 
   bool gathers_in_passes() const { return gather == Gather::forward || gather == Gather::every_pass; }
 };
@@ -47,8 +52,22 @@ bool keeps_masters_alone(const Job& job);
 
 // Groups of the replicas of a rank. Consecutive replicas that share one sharded copy form a group `shard`; replicas
 // that hold the same shard form a group `across`. Only some of the replicas hold the same experts; the state of these
-// experts is sharded over all replicas that hold them. The last three are groups of ZeRO++ (quantized_exchange.hpp).
-enum class ReplicaGroup : std::uint8_t { all, shard, across, experts, second, node, between_nodes };
+// experts is sharded over all replicas that hold them. The next three are groups of ZeRO++ (quantized_exchange.hpp).
+// `weights`: neighbouring replicas that share one copy of divided weights; `weight_copies`: those that hold the same
+// part; likewise of experts (weight_exchange.hpp).
+enum class ReplicaGroup : std::uint8_t {
+  all,
+  shard,
+  across,
+  experts,
+  second,
+  node,
+  between_nodes,
+  weights,
+  weight_copies,
+  expert_weights,
+  expert_weight_copies,
+};
 
 // Copy of the parameters that a gather reads.
 enum class GatheredFrom : std::uint8_t {

@@ -112,6 +112,21 @@ std::vector<int> Job::shard_group(int stage, int data) const { return neighbours
 
 std::vector<int> Job::across_group(int stage) const { return spread(stage, strategy.shards()); }
 
+std::vector<int> Job::expert_neighbours(int stage, int data, int size) const {
+  const int sharing = strategy.expert_span().data;
+  const int first = data / sharing / size * size;
+  std::vector<int> ranks;
+  for (int i = first; i < first + size; ++i) ranks.push_back(rank_of(stage, i * sharing + data % sharing, 0));
+  return ranks;
+}
+
+std::vector<int> Job::expert_spread(int stage, int apart) const {
+  const int sharing = strategy.expert_span().data;
+  std::vector<int> ranks;
+  for (int i = 0; i < strategy.expert_replicas(); i += apart) ranks.push_back(rank_of(stage, i * sharing, 0));
+  return ranks;
+}
+
 int Job::places_in_node() const {
   const auto node_of = [&](int place) {
     const DevicePlace at =
@@ -128,6 +143,10 @@ std::vector<int> Job::groups_apart() const {
   if (strategy.shards() > 1) sizes.push_back(strategy.shards());
   if (strategy.zero_second_group > 1) sizes.push_back(strategy.zero_second_group);
   if (strategy.quantized_reductions) sizes.push_back(places_in_node());
+  if (strategy.weight_group() > 1) sizes.push_back(strategy.weight_group());
+  if (strategy.expert_weight_group() > 1) {
+    sizes.push_back(strategy.expert_weight_group() * strategy.expert_span().data);
+  }
   std::erase(sizes, strategy.replicas());
   return sizes;
 }

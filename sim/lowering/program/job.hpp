@@ -75,10 +75,15 @@ struct Job {
   std::vector<int> neighbours(int stage, int data, int size) const;
   // Data group: every `apart`-th place from the first on.
   std::vector<int> spread(int stage, int apart) const;
+  // Ranks that hold the same experts as the first rank of a replica: the `size` neighbours among them that it is one
+  // of, or every `apart`-th of them from the first on. Without context ranks.
+  std::vector<int> expert_neighbours(int stage, int data, int size) const;
+  std::vector<int> expert_spread(int stage, int apart) const;
   // Number of the first places in a data group that lie in one node.
   int places_in_node() const;
   // Sizes of the groups of neighbours in a data group that communicate without the others: ranks that share a sharded
-  // copy, ranks that share a second copy, ranks of one node that exchange gradients. Groups of all are not listed.
+  // copy, ranks that share a second copy, ranks of one node that exchange gradients, ranks that divide weights. Groups
+  // of all are not listed.
   std::vector<int> groups_apart() const;
 
   // The nodes that a replica of a stage runs on. Error(infeasible) if its ranks are on nodes of several types: the

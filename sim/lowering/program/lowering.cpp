@@ -161,6 +161,7 @@ class Lowering {
   bool emit_cut(int stage);
   void check_finished();
   void emit_in_parts(int stage);
+  void reduce_part(int stage, const PartWork& part);
   void run_part(int stage, int replica, std::size_t part, std::span<const TaskId> gathered);
   void wait_for_reduction(int stage);
   void prepare(int stage, int replica, const Pass& pass);
@@ -457,26 +458,45 @@ void Lowering::emit_in_parts(int stage) {
   const bool forward = is_forward(next(stage, 0).kind);
   const bool released = data_parallel(stage).gathers_in_passes();
   const bool ahead = forward ? habits.prefetch_forward : habits.prefetch_backward;
-  const bool prefetches = !released || (habits.overlaps_gathers && ahead);
+  const ChunkPlan& chunk = plan(stage, 0).chunks[static_cast<std::size_t>(next(stage, 0).chunk)];
+  // Divided weights are gathered one ahead, except for those of the pass's first block if it is embedding or head.
+  const bool weights = job_.strategy.divides_weights();
+  const bool on_demand = weights && (forward ? chunk.embedding : chunk.head);
+  const bool prefetches = !released || weights || (habits.overlaps_gathers && ahead);
   const bool again = !forward || state(stage, 0).began[static_cast<std::size_t>(next(stage, 0).chunk)];
   const bool second = again && job_.strategy.zero_second_group > 0;
   const GatheredFrom from = second ? GatheredFrom::second_copy : GatheredFrom::shards;
+  const bool joins_ahead = !again && data_parallel(stage).gather_of_parts == DataParallelPlan::Gather::first_forward;
   std::vector<std::vector<TaskId>> gathered(parts.size());
   std::size_t gathering = 0;
   const auto gather = [&](After after) {
+    if (joins_ahead) gathered[gathering] = data_.gather_parts(stage, parts[gathering].parts, After::nothing);
     if (parts[gathering].gathers.total() > 0)
       gathered[gathering] = data_.gather(stage, parts[gathering].gathers, released ? after : After::nothing, from);
     ++gathering;
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool behind_all = !habits.overlaps_gathers || (i == 0 && forward && habits.gather_waits_for_pass);
+    const bool waits = on_demand || (forward && habits.gather_waits_for_pass);
+    const bool behind_all = !habits.overlaps_gathers || (i == 0 && waits);
     if (gathering == i) gather(behind_all ? After::all_passes : After::but_the_last);
     if (prefetches && gathering < parts.size()) gather(After::all_passes);
     for (int replica = 0; replica < teams_.replicas(stage); ++replica) run_part(stage, replica, i, gathered[i]);
     if (habits.overlaps_gathers && !prefetches && !forward && gathering < parts.size()) gather(After::but_the_last);
-    if (parts[i].reduces.total() == 0) continue;
-    data_.reduce(stage, parts[i].reduces);
-    if (reductions_block(job_.framework, data_parallel(stage))) wait_for_reduction(stage);
+    if (!forward) reduce_part(stage, parts[i]);
+  }
+}
+
+// Reduces the gradients of the weights that a part of a backward pass completes.
+void Lowering::reduce_part(int stage, const PartWork& part) {
+  const DataParallelPlan& replicas = data_parallel(stage);
+  if (part.reduces.total() > 0) {
+    data_.reduce(stage, part.reduces);
+    if (reductions_block(job_.framework, replicas)) wait_for_reduction(stage);
+  }
+  const Pass& pass = next(stage, 0);
+  const bool last = state(stage, 0).gradient_left[static_cast<std::size_t>(pass.chunk)] == 1;
+  if (last && replicas.reduce_of_parts == DataParallelPlan::Reduce::last_backward) {
+    data_.reduce_parts(stage, part.parts);
   }
 }
 

@@ -133,7 +133,11 @@ double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContent
   }
   double elements = 0;
   for (const auto& [rows, columns] : shapes) elements += rows * columns;
-  return elements * bytes_per_element(job.precision());
+  // Those of divided weights are as large as a rank's part of them (GTPShardedParam, get_dummy_wgrad).
+  const Strategy& s = job.strategy;
+  const int parts =
+      job.model.mixture.experts > 0 ? std::min(s.weight_group(), s.expert_weight_group()) : s.weight_group();
+  return elements * bytes_per_element(job.precision()) / parts;
 }
 
 // Bytes of one activation and one gradient in each direction, for the chunk that exchanges most.

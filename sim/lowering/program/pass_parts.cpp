@@ -7,6 +7,7 @@
 
 #include "program/data_parallel.hpp"
 #include "program/quantized_exchange.hpp"
+#include "program/weight_exchange.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ double gathered_again(const Job& job, double parameters) {
 // Returns the part of a block that only goes forward. Parameters that are trained, too, are whole already if they stay
 // whole until the backward pass, as those of a root unit always do.
 PassPart forward_only_part(const Job& job, const ChunkPlan& chunk, int block, GatheredFrom from) {
-  PassPart part{block, block + 1, {}, {}, {}, from};
+  PassPart part{block, block + 1, {}, {}, {}, {}, from};
   const bool stays = data_parallel_plan(job).gather == DataParallelPlan::Gather::forward ||
                      (job.framework.sharding.root_unit && !chunk.is_layer(block));
   if (!stays || chunk.holds_copy(block)) part.gathers.shared = chunk.frozen_of(block);
@@ -65,7 +66,7 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
       all.shared += chunk.frozen_of(last);
     }
     if (root && block == last) trained = all = {};
-    PassPart part{parts.empty() ? 0 : i, i + 1, {}, {}, {}, from};
+    PassPart part{parts.empty() ? 0 : i, i + 1, {}, {}, {}, {}, from};
     if (gathers && !kept && (forward || !chunk.frozen_whole(block))) {
       part.gathers = all;
       part.casts = trained;
@@ -73,6 +74,24 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
     if (makes_weight_gradient(kind)) part.reduces = trained;
     if (!forward && gathers && layer && !chunk.frozen_whole(block))
       part.gathers.shared += gathered_again(job, all.total());
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+// Each block is a unit. Gathers and reductions of a unit are those of its weights, one by one.
+std::vector<PassPart> split_by_weights(const ChunkPlan& chunk, Pass::Kind kind) {
+  const bool forward = is_forward(kind);
+  std::vector<PassPart> parts;
+  for (int i = 0; i < chunk.blocks(); ++i) {
+    const int block = forward ? i : chunk.blocks() - 1 - i;
+    PassPart part;
+    part.first = i;
+    part.last = i + 1;
+    part.parts = chunk.held_by(block);
+    if (forward || !chunk.embedding || block > 0) part.gathers = chunk.divided_of(block);
+    if (!forward) part.gathers += chunk.recomputed_of(block);
+    if (!forward) part.reduces = chunk.divided_of(block);
     parts.push_back(part);
   }
   return parts;
@@ -92,13 +111,13 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
     if (held.total() < full && i + 1 < chunk.blocks()) continue;
     (forward ? part.gathers : part.reduces) = held;
     parts.push_back(part);
-    part = {i + 1, i + 1, {}, {}, {}, GatheredFrom::shards};
+    part = {i + 1, i + 1, {}, {}, {}, {}, GatheredFrom::shards};
     held = {};
   }
   if (!forward) return parts;
   std::reverse(parts.begin(), parts.end());
   for (PassPart& bucket : parts) {
-    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}, {}, bucket.from};
+    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}, {}, {}, bucket.from};
   }
   return parts;
 }
@@ -121,9 +140,10 @@ BodyStep repeated(const ExchangeKernel& kernel, const KernelModel& kernels) {
 }  // namespace
 
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part) {
+  if (job.strategy.divides_weights()) return weight_kernels(job, costs, part);
   const ShardingHabits& habits = job.framework.sharding;
   const bool casts = gradient_bytes(job) != bytes_per_element(job.precision());
-  const double whole = reduces_quantized(job) ? part.reduces.quantized.whole_elements : part.reduces.total();
+  const double whole = reduces_quantized(job) ? part.reduces.counts.whole_elements : part.reduces.total();
   const double reduced = whole * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
   // The only rank of a group gathers into the tensors that the kernels read.
   const double gathered = job.strategy.replicas() > 1 ? part.gathers.total() * habits.gather_copy_bytes : 0;
@@ -206,6 +226,7 @@ std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::K
   using Gather = DataParallelPlan::Gather;
   using Reduce = DataParallelPlan::Reduce;
   const DataParallelPlan plan = data_parallel_plan(job);
+  if (job.strategy.divides_weights()) return split_by_weights(chunk, kind);
   if (plan.gathers_in_passes()) return split_into_units(job, chunk, kind);
   const bool reduced = plan.reduce == Reduce::last_backward || plan.reduce == Reduce::every_backward;
   const bool buckets = is_forward(kind) ? plan.gather == Gather::first_forward : makes_weight_gradient(kind) && reduced;

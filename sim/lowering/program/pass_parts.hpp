@@ -17,6 +17,7 @@ struct PassPart {
   HeldParameters gathers;
   HeldParameters casts;  // gathered parameters that an optimizer steps: their shards have its precision
   HeldParameters reduces;
+  HeldParameters parts = {};                 // parameters of which replicas hold the same parts (weight_exchange.hpp)
   GatheredFrom from = GatheredFrom::shards;  // copy that such parts gather from, all but the first of an iteration
 };
 

@@ -26,9 +26,25 @@ std::string_view name_of(TaskKind kind) {
 }
 
 std::string_view name_of(GroupKind kind) {
-  constexpr std::array<std::string_view, kGroupKinds> names = {
-      "team",           "tensor", "context",  "expert", "data",        "shard", "across",       "expert_data",
-      "tied_embedding", "part",   "transfer", "all",    "second_copy", "node",  "between_nodes"};
+  constexpr std::array<std::string_view, kGroupKinds> names = {"team",
+                                                               "tensor",
+                                                               "context",
+                                                               "expert",
+                                                               "data",
+                                                               "shard",
+                                                               "across",
+                                                               "expert_data",
+                                                               "tied_embedding",
+                                                               "part",
+                                                               "transfer",
+                                                               "all",
+                                                               "second_copy",
+                                                               "node",
+                                                               "between_nodes",
+                                                               "weights",
+                                                               "weight_copies",
+                                                               "expert_weights",
+                                                               "expert_weight_copies"};
   return names[static_cast<std::size_t>(kind)];
 }
 

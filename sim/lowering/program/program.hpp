@@ -83,8 +83,13 @@ enum class GroupKind : std::uint8_t {
   second_copy,     // ranks of `data` that share a second copy of the parameters
   node,            // ranks of `data` in one node
   between_nodes,   // ranks of `data` in the same place of each node
+  // Ranks of `data` that share one copy of divided weights, and that hold the same part; likewise of experts.
+  weights,
+  weight_copies,
+  expert_weights,
+  expert_weight_copies,
 };
-inline constexpr std::size_t kGroupKinds = 15;
+inline constexpr std::size_t kGroupKinds = 19;
 std::string_view name_of(GroupKind kind);
 
 // Properties that all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by

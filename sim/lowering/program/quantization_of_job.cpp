@@ -41,7 +41,9 @@ std::optional<Quantization> quantization_of(const Job& job) {
   out.wide_weight_gradients = recipe.wide_weight_gradients;
   out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
   out.narrow_parameters = job.training.fp8_parameters;
-  out.caches_parameters = !data_parallel_plan(job).gathers_in_passes();
+  // Parts of divided weights that are kept in the narrow format are made once an iteration.
+  out.caches_parameters =
+      !data_parallel_plan(job).gathers_in_passes() || (job.strategy.divides_weights() && job.training.fp8_parameters);
   return out;
 }
 

@@ -13,7 +13,7 @@ constexpr double kExchangedBytes = 0.5;  // of a value in 4 bits
 constexpr double kQuantizerBytes = 2;    // of a value as quantizers take and give it: fp16
 
 // Elements of the gradients that cross in 4 bits.
-double quantized_elements(const HeldParameters& held) { return held.total() - held.quantized.whole_elements; }
+double quantized_elements(const HeldParameters& held) { return held.total() - held.counts.whole_elements; }
 
 int pieces(double tensors) { return std::max(1, static_cast<int>(std::lround(tensors))); }
 
@@ -30,19 +30,19 @@ std::vector<ReplicaCollective> quantized_reduction(const Job& job, const HeldPar
   const double between = in_nodes / job.places_in_node();
   const double scales = kScaleBytes / static_cast<double>(job.model.hidden);
   std::vector<ReplicaCollective> out;
-  if (held.quantized.tensors > 0) {
+  if (held.counts.tensors > 0) {
     const auto exchange = [&](const char* name, double bytes, ReplicaGroup among) {
-      out.push_back({name, CollectiveKind::all_to_all, bytes, among, pieces(held.quantized.tensors)});
+      out.push_back({name, CollectiveKind::all_to_all, bytes, among, pieces(held.counts.tensors)});
     };
     exchange("exchange gradients in nodes", in_nodes * kExchangedBytes, ReplicaGroup::node);
     exchange("exchange scales in nodes", in_nodes * scales, ReplicaGroup::node);
     exchange("exchange gradients between nodes", between * kExchangedBytes, ReplicaGroup::between_nodes);
     exchange("exchange scales between nodes", between * scales, ReplicaGroup::between_nodes);
   }
-  if (held.quantized.whole_elements > 0) {
+  if (held.counts.whole_elements > 0) {
     out.push_back({"reduce gradients", CollectiveKind::reduce_scatter,
-                   held.quantized.whole_elements * reduced_gradient_bytes(job), ReplicaGroup::shard,
-                   pieces(held.quantized.whole_tensors), job.framework.sharding.max_reduce_bytes_per_s});
+                   held.counts.whole_elements * reduced_gradient_bytes(job), ReplicaGroup::shard,
+                   pieces(held.counts.whole_tensors), job.framework.sharding.max_reduce_bytes_per_s});
   }
   return out;
 }
@@ -93,9 +93,9 @@ std::vector<ExchangeKernel> gather_kernels(const Job& job, const HeldParameters&
 }
 
 std::vector<ExchangeKernel> reduction_kernels(const Job& job, const HeldParameters& reduced) {
-  if (!reduces_quantized(job) || reduced.quantized.tensors == 0) return {};
+  if (!reduces_quantized(job) || reduced.counts.tensors == 0) return {};
   const double elements = quantized_elements(reduced);
-  const int tensors = pieces(reduced.quantized.tensors);
+  const int tensors = pieces(reduced.counts.tensors);
   const int in_node = job.places_in_node();
   const int nodes = job.strategy.replicas() / in_node;
   const double summed = elements / in_node;                       // values of one rank after the sum over its node

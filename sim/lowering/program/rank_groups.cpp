@@ -33,6 +33,14 @@ GroupKind kind_among(ReplicaGroup replicas) {
       return GroupKind::node;
     case ReplicaGroup::between_nodes:
       return GroupKind::between_nodes;
+    case ReplicaGroup::weights:
+      return GroupKind::weights;
+    case ReplicaGroup::weight_copies:
+      return GroupKind::weight_copies;
+    case ReplicaGroup::expert_weights:
+      return GroupKind::expert_weights;
+    case ReplicaGroup::expert_weight_copies:
+      return GroupKind::expert_weight_copies;
     case ReplicaGroup::all:
       break;
   }
@@ -109,6 +117,8 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
     const auto shards = static_cast<std::uint32_t>(s.shards());
     const auto sharing = static_cast<std::uint32_t>(span.data);
     const std::uint32_t member = rank.data * static_cast<std::uint32_t>(s.context) + rank.context;
+    const auto weights = static_cast<std::uint32_t>(s.weight_group());
+    const auto expert_weights = static_cast<std::uint32_t>(s.expert_weight_group());
     switch (replicas) {
       case ReplicaGroup::shard:
         return Key{rank.stage, rank.tensor, s.shards() == s.replicas() ? 0 : member / shards, 0};
@@ -122,6 +132,15 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
         return Key{rank.stage, rank.tensor, member / of_node, 0};
       case ReplicaGroup::between_nodes:
         return Key{rank.stage, rank.tensor, folded_ ? 0 : member % of_node, 0};
+      case ReplicaGroup::weights:
+        return Key{rank.stage, rank.tensor, member / weights, 0};
+      case ReplicaGroup::weight_copies:
+        return Key{rank.stage, rank.tensor, folded_ ? 0 : member % weights, 0};
+      case ReplicaGroup::expert_weights:
+        return Key{rank.stage, rank.tensor, rank.data % sharing, rank.data / sharing / expert_weights};
+      case ReplicaGroup::expert_weight_copies:
+        return Key{rank.stage, rank.tensor, folded_ ? 0 : rank.data % sharing,
+                   folded_ ? 0 : rank.data / sharing % expert_weights};
       case ReplicaGroup::all:
         break;
     }
@@ -142,6 +161,14 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
         return static_cast<int>(of_node);
       case ReplicaGroup::between_nodes:
         return s.replicas() / static_cast<int>(of_node);
+      case ReplicaGroup::weights:
+        return s.weight_group();
+      case ReplicaGroup::weight_copies:
+        return s.replicas() / s.weight_group();
+      case ReplicaGroup::expert_weights:
+        return s.expert_weight_group();
+      case ReplicaGroup::expert_weight_copies:
+        return s.expert_replicas() / s.expert_weight_group();
       case ReplicaGroup::all:
         break;
     }
@@ -192,6 +219,14 @@ GroupingId RankGroups::like(const Grouping& other) {
       return among(ReplicaGroup::node);
     case GroupKind::between_nodes:
       return among(ReplicaGroup::between_nodes);
+    case GroupKind::weights:
+      return among(ReplicaGroup::weights);
+    case GroupKind::weight_copies:
+      return among(ReplicaGroup::weight_copies);
+    case GroupKind::expert_weights:
+      return among(ReplicaGroup::expert_weights);
+    case GroupKind::expert_weight_copies:
+      return among(ReplicaGroup::expert_weight_copies);
     case GroupKind::transfer:
     case GroupKind::tied_embedding:
     case GroupKind::part:

@@ -255,12 +255,13 @@ void check_groups(const Job& job, const std::vector<int>& class_of) {
       const int first = (member - member % size) / s.context;
       const int own = member / s.context;
       if (class_of[static_cast<std::size_t>(first)] == class_of[static_cast<std::size_t>(own)]) continue;
-      fail_infeasible({},
-                      fmt::format("replicas {} and {} share a sharded copy of the state, or gather or exchange without "
-                                  "the others (groups of {}), but differ in type of node, placement or microbatches",
-                                  first, own, size),
-                      "leave strategy.zero_group, zero_second_group and quantized_reductions out, or order "
-                      "cluster.nodes so that each group has equal replicas");
+      fail_infeasible(
+          {},
+          fmt::format("replicas {} and {} share a sharded copy of the state, or gather or exchange without "
+                      "the others (groups of {}), but differ in type of node, placement or microbatches",
+                      first, own, size),
+          "leave strategy.zero_group, zero_second_group, quantized_reductions and weight_shards out, or order "
+          "cluster.nodes so that each group has equal replicas");
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "program/replica_writer.hpp"
 
+#include "program/weight_exchange.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -104,10 +106,19 @@ void ReplicaWriter::reduce(int stage, const HeldParameters& held) {
 
 void ReplicaWriter::sum_norms(int stage) {
   constexpr double number = 4;
-  run(stage, {"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}, gradients(stage));
+  const ReplicaGroup among = job_.strategy.divides_weights() ? ReplicaGroup::all : ReplicaGroup::shard;
+  run(stage, {"sum gradient norms", CollectiveKind::all_reduce, number, among}, gradients(stage));
 }
 
-std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after, GatheredFrom from) {
+void ReplicaWriter::reduce_parts(int stage, const HeldParameters& held, bool whole) {
+  const Waits waits = gradients(stage);
+  const std::vector<ReplicaCollective> collectives =
+      whole ? reduction_of_whole(job_of(stage), held) : reduction_of_parts(job_of(stage), held);
+  for (const ReplicaCollective& collective : collectives) run(stage, collective, waits);
+}
+
+// Tasks of each rank's passes that a gather waits for.
+ReplicaWriter::Waits ReplicaWriter::passes(int stage, GatherAfter after) {
   Waits waits;
   for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
     const TeamWriter& writer = teams_.team(stage, replica);
@@ -117,6 +128,20 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held,
       if (after == GatherAfter::but_the_last) append(waits.back(), writer.done_before(lane));
     }
   }
+  return waits;
+}
+
+std::vector<TaskId> ReplicaWriter::gather_parts(int stage, const HeldParameters& held, GatherAfter after) {
+  const Waits waits = passes(stage, after);
+  std::vector<TaskId> tasks;
+  for (const ReplicaCollective& collective : gather_of_parts(job_of(stage), held)) {
+    tasks = run(stage, collective, waits);
+  }
+  return tasks;
+}
+
+std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after, GatheredFrom from) {
+  Waits waits = passes(stage, after);
   const bool host_waits = job_.framework.sharding.host_waits_for_gathers;
   if (host_waits || job_.framework.host.unit_s > 0) {
     const Waits issued = issue(stage, "issue gather", host_waits ? waits : Waits(waits.size()));

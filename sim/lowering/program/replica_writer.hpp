@@ -22,6 +22,9 @@ class ReplicaWriter {
 
   // Reduces the gradients of parameters (of one rank), after all passes that the stage's ranks have run so far.
   void reduce(int stage, const HeldParameters& held);
+  // Reduces the gradients of parameters over replicas that hold the same parts of weights; with `whole`, instead, those
+  // of what stays whole over replicas that share a copy of weights (weight_exchange.hpp).
+  void reduce_parts(int stage, const HeldParameters& held, bool whole = false);
   // Sums the norm of all gradients over ranks that hold different shards.
   void sum_norms(int stage);
 
@@ -33,12 +36,15 @@ class ReplicaWriter {
   // Gathers parameters (those of one rank after the gather). Returns the tasks, replica after replica, lane after lane.
   std::vector<TaskId> gather(int stage, const HeldParameters& held, GatherAfter after,
                              GatheredFrom from = GatheredFrom::shards);
+  // Gathers parameters from replicas that hold the same parts of weights. Returns the tasks likewise; none: empty.
+  std::vector<TaskId> gather_parts(int stage, const HeldParameters& held, GatherAfter after);
 
  private:
   using Waits = std::vector<std::vector<TaskId>>;  // by rank of a stage, replica after replica, lane after lane
   std::size_t lanes(int stage) const { return static_cast<std::size_t>(teams_.lanes(stage)); }
   const Job& job_of(int stage) const { return job_at(job_, blocks_, stage); }
   Waits gradients(int stage);
+  Waits passes(int stage, GatherAfter after);
   Waits issue(int stage, const char* name, const Waits& held_back);
   const std::vector<Communication>& describe_for_classes(int stage, const ReplicaCollective& collective);
   std::vector<TaskId> run(int stage, const ReplicaCollective& collective, const Waits& waits);

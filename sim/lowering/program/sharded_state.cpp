@@ -6,6 +6,7 @@
 #include "program/pass_parts.hpp"
 #include "program/quantized_exchange.hpp"
 #include "program/unit_memory.hpp"
+#include "program/weight_exchange.hpp"
 
 #include <algorithm>
 
@@ -78,6 +79,7 @@ double held_gradients(const Job& job, const HeldParameters& held) {
 }
 
 MemoryUse sharded_state(const Job& job, const StageContents& stage) {
+  if (job.strategy.divides_weights()) return divided_state(job, stage.parameters);
   const Framework& framework = job.framework;
   const DataParallelPlan replicas = data_parallel_plan(job);
   const double frozen = stage.parameters.frozen_elements;

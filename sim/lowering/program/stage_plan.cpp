@@ -1,6 +1,7 @@
 #include "program/stage_plan.hpp"
 
 #include "base/error.hpp"
+#include "program/divided_weights.hpp"
 #include "program/frozen_parts.hpp"
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
@@ -92,15 +93,10 @@ double frozen_of(const Job& job, const PartitionedBlock& block, bool copies) {
 // Number of a run's blocks that have parameters of their own: prediction modules use the model's one head.
 int held(const ShardedBlocks& blocks, const BlockRun& run) { return run.block == blocks.head_id() ? 1 : run.count; }
 
-// Parameters of experts that not all replicas hold: they are divided over mesh axes that replicate everything else.
 double experts_of(const PartitionedBlock& block) {
   double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
-    const Sharding& lies = block.shardings[static_cast<std::size_t>(shard.tensor)];
-    const bool divided = std::any_of(lies.axes.begin(), lies.axes.end(), [](MeshAxisSet axes) {
-      return axes.contains(MeshAxis::expert) || axes.contains(MeshAxis::context) || axes.contains(MeshAxis::heads);
-    });
-    if (divided && !block.graph.tensor(shard.tensor).frozen) elements += shard.elements;
+    if (is_of_experts(block, shard) && !block.graph.tensor(shard.tensor).frozen) elements += shard.elements;
   }
   return elements;
 }
@@ -115,18 +111,8 @@ double tied_parameters(const PartitionedBlock& head) {
 }
 double tied_parameters(const ShardedBlocks& blocks) { return tied_parameters(blocks.head()); }
 
-// Tensors of parameters with several axes in a framework: products and look-ups read them.
-std::vector<bool> matrices_of(const OperatorGraph& graph) {
-  std::vector<bool> out(graph.tensors.size());
-  for (const Operator& op : graph.operators) {
-    if (op.kind != OperatorKind::einsum && op.kind != OperatorKind::gather) continue;
-    for (const Operand& input : op.inputs) out[static_cast<std::size_t>(input.tensor)] = true;
-  }
-  return out;
-}
-
 TensorCounts count_tensors(const Job& job, const PartitionedBlock& block, bool copies) {
-  const std::vector<bool> matrices = matrices_of(block.graph);
+  const std::vector<bool> matrices = read_by_products(block.graph);
   TensorCounts out;
   for (const ParameterShard& shard : block.parameters) {
     const Tensor& parameter = block.graph.tensor(shard.tensor);
@@ -172,7 +158,12 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     if (plan.beside_embedding && run.block == blocks.head_id()) {
       (job.training.freezes_words() ? run.frozen : run.parameters) -= tied_parameters(blocks);
     }
-    if (job.strategy.quantized_reductions) run.quantized = count_tensors(job, blocks.of(run.block), copies);
+    if (job.strategy.quantized_reductions) run.counts = count_tensors(job, blocks.of(run.block), copies);
+    if (job.strategy.divides_weights()) {
+      run.counts = count_divided(blocks.of(run.block), copies);
+      run.divided = divided_weights(job, blocks.of(run.block));
+      run.recomputed = recomputed_weights(job, blocks.of(run.block));
+    }
     // Prediction modules use the model's one head.
     if (run.block == blocks.head_id()) {
       run.parameters /= run.count;
@@ -211,11 +202,12 @@ double tensor_partial_parameters(const PartitionedBlock& block) {
 }
 
 // Mean bytes of one trained parameter on the wire: narrow formats travel as they are kept if their second copy can be
-// made from the first.
+// made from the first, or is gathered by itself (divided weights).
 double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
   const double wide = bytes_per_element(job.precision());
   const std::optional<Quantization> quantization = quantization_of(job);
-  if (!quantization || !quantization->narrow_parameters || !quantization->transposable) return wide;
+  if (!quantization || !quantization->narrow_parameters) return wide;
+  if (!quantization->transposable && !job.strategy.divides_weights()) return wide;
   double elements = 0;
   double bytes = 0;
   for (const ChunkPlan& chunk : chunks) {
@@ -263,7 +255,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
       out.expert_elements += run.count * run.experts;
       if (job.training.low_rank_gradients.any()) add_low_rank(job, blocks, run, out.low_rank);
       if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
-      for (int i = 0; i < held(blocks, run); ++i) out.quantized += run.quantized;
+      for (int i = 0; i < held(blocks, run); ++i) out.counts += run.counts;
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
       out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
@@ -274,6 +266,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     last = last || chunk.head;
   }
   out.gathered_bytes_per_element = mean_gathered_bytes(job, blocks, chunks);
+  if (job.strategy.divides_weights()) out.buffers = buffers_of_weights(job, blocks, chunks);
   if (first != last && !job.training.freezes_words()) out.tied_elements = tied_parameters(blocks);
   return out;
 }

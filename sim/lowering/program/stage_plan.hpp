@@ -12,32 +12,34 @@
 
 namespace mirfak {
 
-// Trained parameters on one rank, by the replicas that hold them.
-// Trained tensors whose gradients are exchanged in 4 bits one by one, and those that never are
-// (quantized_exchange.hpp). All are 0 without such exchanges.
+// Trained tensors that replicas exchange one by one, and those that they do not: in 4 bits (quantized_exchange.hpp), or
+// divided over replicas (divided_weights.hpp). All are 0 without such exchanges.
 struct TensorCounts {
   double tensors = 0;
+  double expert_tensors = 0;  // of these, with divided weights: of experts that fewer replicas hold
   double whole_tensors = 0;
   double whole_elements = 0;
 
   TensorCounts& operator+=(const TensorCounts& other) {
     tensors += other.tensors;
+    expert_tensors += other.expert_tensors;
     whole_tensors += other.whole_tensors;
     whole_elements += other.whole_elements;
     return *this;
   }
 };
 
+// Trained parameters on one rank, by the replicas that hold them.
 struct HeldParameters {
   double shared = 0;   // held by all replicas
   double experts = 0;  // held only by the replicas that hold the same experts
-  TensorCounts quantized = {};
+  TensorCounts counts = {};
 
   double total() const { return shared + experts; }
   HeldParameters& operator+=(const HeldParameters& other) {
     shared += other.shared;
     experts += other.experts;
-    quantized += other.quantized;
+    counts += other.counts;
     return *this;
   }
 };
@@ -55,7 +57,9 @@ struct BlockRun {
   bool forward_only = false;  // of a ForwardOnlyPass
   bool copy = false;          // of such a pass with parameters of its own, which count with this run
   bool end = false;           // of such a pass: its embedding or head
-  TensorCounts quantized = {};
+  TensorCounts counts = {};
+  HeldParameters divided = {};     // weights that replicas divide, which a pass reads (divided_weights.hpp)
+  HeldParameters recomputed = {};  // those of them that recomputation reads
 };
 
 // The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads] [passes that only go
@@ -84,8 +88,10 @@ struct ChunkPlan {
   double parameters_of(int index) const { return run_of(index).parameters; }
   HeldParameters held_by(int index) const {
     const BlockRun& run = run_of(index);
-    return {run.parameters - run.experts, run.experts, run.quantized};
+    return {run.parameters - run.experts, run.experts, run.counts};
   }
+  const HeldParameters& divided_of(int index) const { return run_of(index).divided; }
+  const HeldParameters& recomputed_of(int index) const { return run_of(index).recomputed; }
   double frozen_of(int index) const { return run_of(index).frozen; }
   bool frozen_whole(int index) const { return run_of(index).frozen_whole; }
   bool forward_only(int index) const { return run_of(index).forward_only; }
@@ -121,9 +127,10 @@ struct StageParameters {
   double tied_elements = 0;            // size of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
   int tensors = 0;                     // number of tensors that the elements belong to
-  TensorCounts quantized;
+  TensorCounts counts;
+  HeldParameters buffers = {};  // elements of the buffers of divided weights, each large enough for one of its weights
 
-  HeldParameters held() const { return {elements - expert_elements, expert_elements, quantized}; }
+  HeldParameters held() const { return {elements - expert_elements, expert_elements, counts}; }
 };
 
 // Pairs of stages that sum the gradients of a word embedding that is also the output projection: holders of the part

@@ -468,7 +468,7 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     if (!options_.whole_passes() && copies != nullptr) {
       work.bodies.push_back(&describe_steps(*copies, {{PassOf{kind, chunk}, PassOf{}}, {}, {}}));
     }
-    parts.push_back({std::move(work), piece.gathers, piece.reduces, piece.first, piece.last, copies});
+    parts.push_back({std::move(work), piece.gathers, piece.reduces, piece.parts, piece.first, piece.last, copies});
   }
   return parts;
 }

@@ -24,6 +24,7 @@ struct PartWork {
   PassWork pass;
   HeldParameters gathers;  // parameters that must have been gathered when it starts, on one rank
   HeldParameters reduces;  // parameters whose gradients are complete when it ends
+  HeldParameters parts;    // parameters of which replicas hold the same parts (weight_exchange.hpp)
   // The blocks [first, last) of the pass, and the kernels around the part's collectives over replicas; null: none.
   int first = 0;
   int last = 0;

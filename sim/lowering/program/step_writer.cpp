@@ -70,6 +70,10 @@ void StepWriter::reduce_gradients() {
   for (int stage = 0; stage < teams_.stages(); ++stage) {
     const StageParameters& parameters = teams_.plan(stage, 0).parameters;
     if (data_parallel(stage).reduce == DataParallelPlan::Reduce::at_end) data_.reduce(stage, parameters.held());
+    if (data_parallel(stage).reduce_of_parts == DataParallelPlan::Reduce::at_end) {
+      data_.reduce_parts(stage, parameters.held());
+    }
+    if (job_.strategy.divides_weights()) data_.reduce_parts(stage, parameters.held(), true);
     if (parameters.tensor_partial_elements <= 0) continue;
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
@@ -77,7 +81,8 @@ void StepWriter::reduce_gradients() {
   for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_, words_part(job_.strategy, job_.model))) {
     const double tied = teams_.plan(stages[0], 0).parameters.tied_elements;
     if (tied <= 0) continue;
-    const Shared embedding{"reduce tied embedding gradients", GroupKind::tied_embedding, stages, tied};
+    const Shared embedding{"reduce tied embedding gradients", GroupKind::tied_embedding, stages,
+                           tied / job_.strategy.weight_group()};
     for (int own = 0; own < teams_.classes(); ++own) reduce_between(own, embedding);
   }
   for (int stage = 0; stage < teams_.stages(); ++stage) {
@@ -205,6 +210,9 @@ void StepWriter::step_optimizer() {
     }
     if (data_parallel(stage).gather == DataParallelPlan::Gather::after_step) {
       data_.gather(stage, teams_.plan(stage, 0).parameters.held(), ReplicaWriter::GatherAfter::all_passes);
+    }
+    if (data_parallel(stage).gather_of_parts == DataParallelPlan::Gather::after_step) {
+      data_.gather_parts(stage, teams_.plan(stage, 0).parameters.held(), ReplicaWriter::GatherAfter::all_passes);
     }
   }
 }

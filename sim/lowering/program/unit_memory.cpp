@@ -90,7 +90,8 @@ void keep_pool(const Job& job, const ChunkPlan& chunk, std::vector<UnitMemory>& 
 }  // namespace
 
 bool gathers_by_blocks(const Job& job) {
-  return data_parallel_plan(job).gathers_in_passes() && job.framework.sharding.reuse_parameters == 0;
+  return data_parallel_plan(job).gathers_in_passes() && job.framework.sharding.reuse_parameters == 0 &&
+         !job.strategy.divides_weights();
 }
 
 bool gradients_come_and_go(const Job& job) {
