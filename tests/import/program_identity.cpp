@@ -147,6 +147,35 @@ TEST_CASE("files of settings of other programs are refused by name, at the key t
   }
 }
 
+TEST_CASE("TRL's programs say what is compared, and with which reference") {
+  struct Launch {
+    const char* command;
+    const char* says;
+  };
+  for (const Launch& launch :
+       {Launch{"trl dpo --beta 0.1 --max_prompt_length 512", "{answers: 2, reference: model}"},
+        Launch{"accelerate launch examples/scripts/dpo.py --use_peft --loss_type ipo",
+               "{answers: 2, reference: adapters-off}"},
+        Launch{"trl dpo --precompute_ref_log_probs", "{answers: 2, reference: computed-before}"},
+        Launch{"trl dpo --reference_free", "{answers: 2, reference: none}"},
+        Launch{"trl kto", "{answers: 1, reference: model, mismatched: true}"},
+        Launch{"trl kto --loss_type apo_zero_unpaired", "{answers: 1, reference: model}"},
+        Launch{"accelerate launch run_orpo.py", "{answers: 2, reference: none}"},
+        Launch{"trl cpo --loss_type simpo --simpo_gamma 0.5", "{answers: 2, reference: none}"},
+        Launch{"trl reward --center_rewards_coefficient 0.01", "{answers: 2, reference: none}"}}) {
+    CAPTURE(launch.command);
+    const std::string model = " --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 2";
+    const ImportedJob job = job_of("run.sh", script(launch.command + model));
+    CHECK(first_obstacle(job).empty());
+    CHECK(said(job.draft, "training.preferences") == launch.says);
+    CHECK(said(job.draft, "training.sequence_length") == "1024");
+    const bool scores = std::string(launch.command).starts_with("trl reward");
+    const Job read = parse_scenario(job.scenario, import_sources()).job;
+    CHECK((read.model.head.kind == HeadKind::labels_of_sequences) == scores);
+    CHECK(read.model.head.labels == (scores ? 1 : 0));
+  }
+}
+
 TEST_CASE("training by preferences and rewards is held back, supervised tuning is not") {
   const std::string common =
       "model_name_or_path: meta-llama/Meta-Llama-3-8B\nper_device_train_batch_size: 2\nmax_length: 1024\nbf16: true\n";
@@ -158,7 +187,7 @@ TEST_CASE("training by preferences and rewards is held back, supervised tuning i
   CHECK(has(why_not("lora.yaml", common + "use_peft: true\nlora_modules_to_save: [lm_head]\n"), "beside the adapters"));
   CHECK(why_not("qlora.yaml", common + "use_peft: true\nload_in_4bit: true\n").empty());
   CHECK(has(why_not("bits.yaml", common + "load_in_8bit: true\n"), "only by adapters"));
-  CHECK(has(why_not("run.sh", script("accelerate launch examples/scripts/dpo.py --model_name_or_path "
+  CHECK(has(why_not("run.sh", script("accelerate launch examples/scripts/bco.py --model_name_or_path "
                                      "meta-llama/Meta-Llama-3-8B --per_device_train_batch_size 1")),
             "preferences"));
 }

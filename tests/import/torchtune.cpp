@@ -172,8 +172,23 @@ TEST_CASE("torchtune's adapters, recomputation, compiler and 8 bits") {
   CHECK(said(wide.draft, "training.first_moment").empty());
 }
 
+TEST_CASE("recipes that compare answers have a frozen copy, or adapters that are switched off") {
+  const std::string loss = "loss._component_=torchtune.rlhf.loss.DPOLoss loss.beta=0.1";
+  const ImportedJob whole = run("full_dpo_distributed", loss);
+  CHECK(first_obstacle(whole).empty());
+  CHECK(said(whole.draft, "training.preferences") == "{answers: 2, reference: model}");
+  const ImportedJob low =
+      run("lora_dpo_distributed",
+          loss +
+              " model._component_=torchtune.models.llama3_1.lora_llama3_1_8b model.lora_attn_modules=[q_proj] "
+              "model.lora_rank=16");
+  CHECK(first_obstacle(low).empty());
+  CHECK(said(low.draft, "training.preferences") == "{answers: 2, reference: adapters-off}");
+  CHECK_FALSE(first_obstacle(run("full_dpo_distributed")).empty());
+}
+
 TEST_CASE("torchtune's other recipes, files that are not here and unknown components are refused or held back") {
-  for (const char* recipe : {"lora_dpo_distributed", "qat_distributed", "knowledge_distillation_distributed",
+  for (const char* recipe : {"grpo_full_finetune_distributed", "qat_distributed", "knowledge_distillation_distributed",
                              "generate", "ppo_full_finetune_single_device", "my_recipe.py"}) {
     CAPTURE(recipe);
     CHECK_THROWS_AS(run(recipe), Error);

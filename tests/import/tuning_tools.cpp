@@ -53,8 +53,40 @@ TEST_CASE("LLaMA-Factory trains LoRA of rank 8 on all linear layers where nothin
   }
 }
 
+TEST_CASE("LLaMA-Factory and axolotl tune by preferences: the method and the adapters say whose answers are compared") {
+  struct Method {
+    const char* settings;
+    const char* says;
+  };
+  const auto check = [](const std::string& common, const std::vector<Method>& methods) {
+    for (const Method& method : methods) {
+      CAPTURE(method.settings);
+      const ImportedJob job = imported({{"tune.yaml", common + method.settings}});
+      CHECK(first_obstacle(job).empty());
+      CHECK(said(job.draft, "training.preferences") == method.says);
+      CHECK(parse_scenario(job.scenario, import_sources()).job.training.preferences.any());
+    }
+  };
+  std::string factory = kFactory;
+  factory.erase(factory.find("stage: sft\n"), 11);
+  check(factory, {{"stage: dpo\npref_beta: 0.1\n", "{answers: 2, reference: adapters-off}"},
+                  {"stage: dpo\nfinetuning_type: full\n", "{answers: 2, reference: model}"},
+                  {"stage: dpo\nref_model: meta-llama/Meta-Llama-3-8B\n", "{answers: 2, reference: model}"},
+                  {"stage: dpo\npref_loss: orpo\n", "{answers: 2, reference: none}"},
+                  {"stage: kto\n", "{answers: 1, reference: adapters-off, mismatched: true}"}});
+  const std::string axolotl =
+      "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 2048\nmicro_batch_size: 2\n"
+      "gradient_accumulation_steps: 4\nbf16: true\n";
+  check(axolotl, {{"rl: dpo\nrl_beta: 0.1\n", "{answers: 2, reference: model}"},
+                  {"rl: ipo\nadapter: lora\nlora_r: 8\n", "{answers: 2, reference: adapters-off}"},
+                  {"rl: dpo\nprecompute_ref_log_probs: true\n", "{answers: 2, reference: computed-before}"},
+                  {"rl: simpo\n", "{answers: 2, reference: none}"},
+                  {"rl: kto\n", "{answers: 1, reference: model, mismatched: true}"}});
+  CHECK_FALSE(first_obstacle(imported({{"tune.yaml", axolotl + "rl: grpo\n"}})).empty());
+}
+
 TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
-  for (const char* more : {"stage: dpo\n", "stage: rm\n", "finetuning_type: freeze\n", "finetuning_type: oft\n",
+  for (const char* more : {"stage: ppo\n", "stage: rm\n", "finetuning_type: freeze\n", "finetuning_type: oft\n",
                            "quantization_bit: 8\n", "use_unsloth: true\n", "use_mca: true\n", "pref_beta: 0.1\n"}) {
     CAPTURE(more);
     std::string text = kFactory;
@@ -243,7 +275,7 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   const ImportedJob few = imported({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
-  for (const char* more : {"adapter: llama-adapter\n", "rl: dpo\n", "tensor_parallel_size: 2\n"}) {
+  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "tensor_parallel_size: 2\n"}) {
     CAPTURE(more);
     CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }

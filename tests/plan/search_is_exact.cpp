@@ -385,6 +385,31 @@ TEST_CASE("nodes to use under a power cap: a search finds what simulating each n
   }
 }
 
+TEST_CASE("a frozen reference beside the model: a search finds what simulating every strategy finds") {
+  constexpr double kGB = 1e9;
+  SmallSpace of{"compared answers on one node",
+                small_job(small_model(4, 1024, true), small_cluster("dgx-a100-80g", 1, 4 * kGB), "deepspeed", 16),
+                smallest_space()};
+  of.job.training.preferences = {2, Reference::model};
+  of.space.tensor = {1, 2};
+  of.space.pipeline = {1, 2};
+  of.space.micro_batch = {1, 2};
+  of.space.recompute = {Recompute::none, Recompute::full};
+  of.space.zero = {1, 3};
+  const std::vector<JudgedStrategy> all = simulate_all(of.job, of.space);
+  CHECK(std::all_of(all.begin(), all.end(), [](const auto& one) { return one.strategy.pipeline == 1; }));
+  CHECK(std::any_of(all.begin(), all.end(), [](const auto& one) { return one.free < 0; }));
+  for (const SearchObjective objective : {SearchObjective::time, SearchObjective::energy, SearchObjective::pareto}) {
+    CAPTURE(static_cast<int>(objective));
+    SearchSpec spec;
+    spec.space = of.space;
+    spec.objective = objective;
+    const std::vector<FoundLayout> expected = best_of(all, spec);
+    CHECK(!expected.empty());
+    check_same(search(of.job, spec), expected);
+  }
+}
+
 TEST_CASE("two types with ranks numbered replica by replica: a search finds what simulating every strategy finds") {
   SmallSpace of = two_node_types();
   of.space.others.rank_order = of.job.strategy.rank_order = RankOrder::data_last;

@@ -267,6 +267,22 @@ TEST_CASE("gradients are projected where a framework does that, of whole matrice
       {"training.framework=huggingface", "training.low_rank_gradients={rank: 64}"});
 }
 
+TEST_CASE("passes without gradients are of whole models, and adapters are off where there are some") {
+  const std::string off = "training.preferences={answers: 2, reference: adapters-off}";
+  check_told(
+      {
+          {{}, ""},
+          {{"strategy.pipeline=2"}, "set strategy.pipeline: 1"},
+          {{"strategy.zero=2", "training.framework=pytorch-fsdp"}, "stay whole until a backward pass"},
+          {{"strategy.tensor=2", "strategy.micro_batch=2", "strategy.nanobatches=2", "training.framework=kareus"},
+           "leave nanobatches out"},
+          {{off, "training.lora={rank: 8}"}, ""},
+      },
+      {"training.preferences={answers: 2, reference: model}"});
+  CHECK(caught(kSmall, {off}).hint().starts_with("state training.lora"));
+  CHECK(caught(kSmall, {"training.preferences={reference: model}"}).message().ends_with("'answers' is missing"));
+}
+
 TEST_CASE("microbatches of replicas are a list that makes up the batch") {
   const std::string start =
       "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"

@@ -89,6 +89,7 @@ TEST_CASE("every key of `training` is read, written and reads back") {
       {"loss_chunks", "8"},
       {"local_steps", "{learners: 4, every: 24, fragments: 6, delay: 2, exchange: bf16, latency_s: 0, state: device}"},
       {"low_rank_gradients", "{rank: 64, every: 100}"},
+      {"preferences", "{answers: 2, reference: model, mismatched: true}"},
       {"gradient_precision", "fp32"},
       {"optimizer", "adam-8bit"},
       {"first_moment", "bf16"},

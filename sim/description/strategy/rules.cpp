@@ -5,6 +5,7 @@
 #include "strategy/document_rules.hpp"
 #include "strategy/habit_rules.hpp"
 #include "strategy/precision_recipe.hpp"
+#include "strategy/preference_rules.hpp"
 #include "strategy/sharding_rules.hpp"
 #include "strategy/stage_rules.hpp"
 #include "strategy/state_rules.hpp"
@@ -527,6 +528,12 @@ constexpr std::array kStatedRules = {
              "The framework keeps states of Adam or Adafactor for projections of gradients of whole matrices.",
              gradients_are_projected),
     of_layout("bases-are-known", "Frozen weights in 4 or 8 bits need a framework that has them.", bases_are_known),
+    of_layout("forward-passes-are-whole",
+              "Passes without gradients (training.preferences) are of a model that no pipeline stages divide.",
+              forward_passes_are_whole),
+    of_state("copies-are-gathered",
+             "Passes without gradients are of weights that no replicas divide, and gather a sharded frozen copy anew.",
+             copies_are_gathered),
     of_layout("positions-suffice", "A model with learned positions has one for each token of a sequence.",
               positions_suffice),
     of_layout("overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",

@@ -2,6 +2,7 @@
 
 #include "model/adapters.hpp"
 #include "strategy/local_steps.hpp"
+#include "strategy/preferences.hpp"
 
 #include <cstdint>
 #include <string>
@@ -82,7 +83,7 @@ struct LowRankGradients {
 
 // Training setup: the batch, the number formats, the software.
 struct TrainingSpec {
-  std::int64_t global_batch = 0;     // sequences per iteration
+  std::int64_t global_batch = 0;     // samples per iteration: sequences, or preferences.answers of them each
   std::int64_t sequence_length = 0;  // tokens of a sequence
   // Documents that sequences are packed with, shortest first; empty: a sequence is one document.
   std::vector<DocumentCount> documents;
@@ -110,7 +111,12 @@ struct TrainingSpec {
   double expert_capacity_factor = 0;
   bool pad_to_capacity = false;  // every expert has as many rows as its capacity allows, zeros among them
   LocalSteps local_steps;        // copies of the job that step apart
+  Preferences preferences;
 
+  // Tokens of so many samples.
+  double tokens_of(std::int64_t samples) const {
+    return static_cast<double>(samples * preferences.answers) * static_cast<double>(sequence_length);
+  }
   bool freezes_words() const { return adapters.rank > 0 || frozen.decoder; }  // word embeddings and head
   bool narrow_states() const { return first_moment != "fp32" || second_moment != "fp32" || main_parameters != "fp32"; }
 

@@ -33,7 +33,7 @@ double at(const ActivitySeconds& seconds, Activity activity) { return seconds[st
 IterationWork work_of(const Simulation& simulation) {
   const TrainingSpec& training = simulation.job.training;
   IterationWork out;
-  out.tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  out.tokens = training.tokens_of(training.global_batch);
   for (const StagePlan& plan : simulation.plans) {
     for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
       const ChunkPlan& chunk = plan.chunks[i];
@@ -41,8 +41,10 @@ IterationWork work_of(const Simulation& simulation) {
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
         const double times = run.count * passes * plan.ranks;
-        out.model_flop += times * block.model_flop;
-        out.visible_flop += times * block.visible_flop;
+        if (!run.forward_only) {
+          out.model_flop += times * block.model_flop;
+          out.visible_flop += times * block.visible_flop;
+        }
         out.hardware_flop += times * (block.folded_forward.flop + block.folded_backward.flop);
         out.executed_flop += times * (block.folded_forward.executed_flop + block.folded_backward.executed_flop);
       }

@@ -82,6 +82,10 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
         "slowest, as a program with all of them would be too large");
   }
   if (result.outer.learners > 0) notes.push_back(note_on_learners(result));
+  if (job.training.preferences.reference == Reference::computed_before) {
+    notes.emplace_back(
+        "training.preferences: the reference reads all data once in front of the training, which is not counted");
+  }
   for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));

@@ -17,7 +17,8 @@ SampledImages sampled_images(const Job& job, std::span<const StagePlan> plans) {
     so_far += of.count;
     out.counts.push_back({so_far / all, static_cast<double>(of.images) / images.mean});
   }
-  out.sequences = static_cast<std::size_t>(job.strategy.micro_batch);
+  out.sequences =
+      static_cast<std::size_t>(job.strategy.micro_batch) * static_cast<std::size_t>(job.training.preferences.answers);
   Job twice = job;
   twice.training.images.mean *= 2;
   out.twice = sampled_durations(twice, plans);

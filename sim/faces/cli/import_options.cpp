@@ -53,7 +53,7 @@ std::vector<std::string> notes_of(const ImportDraft& draft) {
 
 StepSizes sizes_of(const Scenario& scenario) {
   const Job& job = scenario.job;
-  return {static_cast<double>(job.training.global_batch), static_cast<double>(job.training.sequence_length),
+  return {static_cast<double>(job.training.global_batch), job.training.tokens_of(1),
           static_cast<double>(job.cluster.gpus())};
 }
 

@@ -23,8 +23,7 @@ class FinishTime {
  public:
   FinishTime(const std::optional<Operations>& operations, const Cluster& whole, const Job& found)
       : tokens_(found.training.tokens) {
-    iteration_tokens_ =
-        static_cast<double>(found.training.global_batch) * static_cast<double>(found.training.sequence_length);
+    iteration_tokens_ = found.training.tokens_of(found.training.global_batch);
     if (operations) expected_.emplace(found, on_nodes(*operations, whole, found.cluster));
   }
 

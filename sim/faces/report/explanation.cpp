@@ -210,6 +210,7 @@ void Explainer::add_block(Section& out, const StagePlan& plan, BlockId id) {
   const std::span<const BodyStep> backward(bodies.backward.steps);
   add_title("forward", bodies.folded_forward);
   out.add(step_table(plan, id, block.forward, bodies.forward.steps));
+  if (id > blocks_of(plan).head_id()) return;  // of a pass that only goes forward
   add_title(block.recompute.empty() ? "backward" : "recomputation and backward", bodies.folded_backward);
   if (!block.recompute.empty()) {
     out.add(step_table(plan, id, block.recompute, backward.first(block.recompute.size())));
@@ -408,7 +409,9 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
 std::string update_evaluation(const StagePlan& plan) {
   std::map<Picoseconds, int> times;  // number of blocks by the time that one block takes
   for (const ChunkPlan& chunk : plan.chunks) {
-    for (const BlockRun& run : chunk.runs) times[plan.bodies_of(run.block).folded_update.device] += run.count;
+    for (const BlockRun& run : chunk.runs) {
+      if (!run.forward_only) times[plan.bodies_of(run.block).folded_update.device] += run.count;
+    }
   }
   times.erase(0);
   std::string out;

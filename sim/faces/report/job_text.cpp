@@ -105,8 +105,11 @@ std::string offloaded_modules_text(const ModuleSet& modules) {
 }  // namespace
 
 std::string sequences_text(const TrainingSpec& training) {
-  std::string out = fmt::format("{} sequence{} of {} tokens", training.global_batch,
-                                training.global_batch == 1 ? "" : "s", training.sequence_length);
+  const int answers = training.preferences.answers;
+  const char* plural = training.global_batch == 1 ? "" : "s";
+  std::string out = answers > 1 ? fmt::format("{} sample{} of {} sequences", training.global_batch, plural, answers)
+                                : fmt::format("{} sequence{}", training.global_batch, plural);
+  out += fmt::format(" of {} tokens", training.sequence_length);
   if (training.images != SequenceImages()) {
     out += fmt::format(", {:.4g} image{} each{}", training.images.mean, training.images.mean == 1 ? "" : "s",
                        training.images.drawn() ? " on average" : "");
@@ -140,6 +143,10 @@ std::string strategy_text(const Job& job) {
         std::pair("decoder", job.training.frozen.decoder)}) {
     if (frozen) out += fmt::format(", frozen {}", part);
   }
+  const Preferences& preferences = job.training.preferences;
+  if (preferences.mismatched) out += ", mismatched answers read again";
+  if (preferences.reference == Reference::model) out += ", a frozen reference";
+  if (preferences.reference == Reference::adapters_off) out += ", a reference without the adapters";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
   if (s.optimizer_on_disk) out += s.overlap_disk ? "'s disks, which work beside its updates" : "'s disks";

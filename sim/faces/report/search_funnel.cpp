@@ -55,7 +55,7 @@ std::string possible_text(const SearchReport& report) {
   const SearchOutcome& outcome = report.outcome;
   if (!outcome.fastest) return {};
   const TrainingSpec& training = report.scenario.job.training;
-  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double tokens = training.tokens_of(training.global_batch);
   const double iterations = training.tokens > 0 ? training.tokens / tokens : 1;
   std::string out =
       fmt::format("; fastest possible {} at {:.4g} kW", format_seconds(outcome.fastest->iteration_time_s * iterations),

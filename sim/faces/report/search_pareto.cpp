@@ -101,7 +101,7 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
 std::string pareto_text(const SearchReport& report) {
   const Strategies& set = report.outcome.strategies;
   const TrainingSpec& training = report.scenario.job.training;
-  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double tokens = training.tokens_of(training.global_batch);
   const double iterations = training.tokens > 0 ? training.tokens / tokens : 0;
   const bool priced = std::all_of(set.begin(), set.end(), [](const auto& of) { return of.iteration.priced; });
   const bool planned = std::any_of(set.begin(), set.end(), [](const auto& of) { return of.found.planned.has_value(); });

@@ -123,6 +123,15 @@ std::string price_of_floor(const Simulation& simulation, const PowerFloor& floor
   return out.empty() ? "no work takes longer" : fmt::format("{}", fmt::join(out, "; "));
 }
 
+// Returns what hardware FLOPs have beside those of the model.
+const char* counted_twice(const Job& job) {
+  const bool recomputes = job.strategy.recompute != Recompute::none;
+  if (job.training.preferences.runs_forward_only()) {
+    return recomputes ? ", with recomputation and passes without gradients" : ", with passes without gradients";
+  }
+  return recomputes ? ", with recomputation" : ", as nothing is recomputed";
+}
+
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   Table table("|>|");
@@ -140,8 +149,7 @@ std::string iteration_table(const Simulation& simulation) {
                  (leaves_out ? ", of what is executed" : "")});
   table.add({label_of("hardware_tflops_per_gpu"), format_number(r.hardware_tflops_per_gpu),
              range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
-                 (simulation.job.strategy.recompute == Recompute::none ? ", as nothing is recomputed"
-                                                                       : ", with recomputation")});
+                 counted_twice(simulation.job)});
   if (leaves_out) {
     table.add({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
                "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});

@@ -12,6 +12,7 @@
 #include "import/json_file.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
+#include "import/preference_options.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
 #include "import/tuning_tools.hpp"
@@ -40,12 +41,15 @@ void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, s
 
 class TrainerReader {
  public:
-  // `own`: name and defaults of a program around the Trainer; null: the Trainer's. `script`: the name of a user's own
-  // program, whose options of adapters are its own; empty: it is a known program, or no command says.
+  // `own`: name and defaults of a program around the Trainer; null: the Trainer's. `program`: what it is. `script`: the
+  // name of a user's own program, whose options of adapters are its own; empty: it is a known program, or no command
+  // says.
   TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const Value& own,
-                std::string_view script, const ImportContext& context, AccelerateSays accelerate)
+                std::string_view program, std::string_view script, const ImportContext& context,
+                AccelerateSays accelerate)
       : facts_(facts),
         tool_(tool),
+        program_(program),
         script_(script),
         context_(context),
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
@@ -64,6 +68,7 @@ class TrainerReader {
     read_projections_of_tool();
     read_recomputation();
     read_adapters();
+    read_preferences();
     read_sharding();
     read_batch();
     read_framework();
@@ -92,12 +97,22 @@ class TrainerReader {
       options_.leave(liger, "kernels are the framework file's");
       return framework;
     }
-    options_.use(liger, "norms, activations, rotary embedding and a loss in chunks are Liger's kernels");
-    return with_habits(std::move(framework), facts_.section("liger"));
+    const bool loss = kind_ == nullptr;
+    options_.use(liger, fmt::format("norms, activations, rotary embedding{} are Liger's kernels",
+                                    loss ? " and a loss in chunks" : ""));
+    return with_habits(std::move(framework), facts_.section(loss ? "liger" : "liger_layers"));
+  }
+
+  void read_preferences() {
+    const Value& section = (tool_ == nullptr ? facts_ : *tool_).section("preferences");
+    kind_ = preference_kind(options_, section, program_);
+    if (kind_ != nullptr) mirfak::read_preferences(options_, section, *kind_, context_.sources);
   }
 
   // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
   Value with_loss(Value framework) {
+    const std::string habits = kind_ == nullptr ? "" : text_under(*kind_, "loss");
+    if (!habits.empty()) return with_habits(std::move(framework), facts_.section(habits));
     const Option loss = options_.option("loss_type");
     const std::vector<std::string>& known = options_.entry(loss.name).takes;
     if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
@@ -378,12 +393,14 @@ class TrainerReader {
 
   const ProgramFacts& facts_;
   const ProgramFacts* tool_;
+  const std::string_view program_;
   const std::string script_;
   const ImportContext& context_;
   OptionReader options_;
   const Value* since_;  // null: all defaults are the Trainer's
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
+  const Value* kind_ = nullptr;  // null: it is no tuning by preferences
 };
 
 bool is_accelerate_yaml(const ImportFile& file) {
@@ -482,7 +499,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
     draft.use(*file, "its settings stand above");
   if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
   const HubSharding sharding =
-      TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, script, context, says).read();
+      TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, program, script, context, says).read();
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;

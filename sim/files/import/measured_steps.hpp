@@ -24,8 +24,8 @@ struct MeasuredSteps {
 
 // Sizes of the job by which rates become seconds; nothing if they are not known.
 struct StepSizes {
-  std::optional<double> sequences;  // of the global batch
-  std::optional<double> tokens;     // of a sequence
+  std::optional<double> sequences;  // of the global batch: samples
+  std::optional<double> tokens;     // of a sample
   std::optional<double> gpus;
 };
 

@@ -10,6 +10,7 @@
 #include "import/interpolation.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
+#include "import/preference_options.hpp"
 #include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -32,6 +33,7 @@ struct TuneRecipe {
   Location where;
   bool adapters = false;
   bool distributed = true;
+  bool compares = false;  // answers, with a loss for that
 };
 
 std::string last_part(const std::string& path) { return path.substr(path.rfind('.') + 1); }
@@ -51,6 +53,7 @@ class TorchtuneReader {
     read_data();
     read_batch();
     read_precision();
+    read_preferences();
     options_.read("optimizer._component_");
     read_recomputation();
     read_framework();
@@ -249,6 +252,15 @@ class TorchtuneReader {
     return parts || (!whole.is_none() && options_.flag(whole));
   }
 
+  void read_preferences() {
+    const Value& section = facts_.section("preferences");
+    const Value* const kind = preference_kind(options_, section, recipe_.name);
+    if (kind != nullptr) return mirfak::read_preferences(options_, section, *kind, context_.sources);
+    if (!recipe_.compares) return;
+    options_.draft().obstruct(recipe_.where,
+                              fmt::format("{} compares answers: its loss does not, or is not known", recipe_.name));
+  }
+
   void read_loss(Value& framework) {
     const Option loss = options_.option("loss._component_");
     if (loss.is_none()) return;
@@ -371,7 +383,8 @@ TuneRecipe recipe_of(const LaunchCommand& command, const TuneWords& words, const
   }
   const std::string refused = text_under(*known, "refused");
   if (!refused.empty()) fail_input(where, fmt::format("{}, a recipe of torchtune: {}", name, refused));
-  return {name, where, text_under(*known, "adapters") == "true", text_under(*known, "distributed") == "true"};
+  const auto is = [&](std::string_view key) { return text_under(*known, key) == "true"; };
+  return {name, where, is("adapters"), is("distributed"), is("compares")};
 }
 
 }  // namespace

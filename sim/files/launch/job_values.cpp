@@ -119,6 +119,7 @@ constexpr JobKey kKeys[] = {
     {"training.cuda_graphs", [](const Job& job) { return graphs_text(job.training.cuda_graphs); }},
     {"training.lora", [](const Job& job) { return text(job.training.adapters.rank); }},
     {"training.low_rank_gradients", [](const Job& job) { return text(job.training.low_rank_gradients.rank); }},
+    {"training.preferences", [](const Job& job) { return text(job.training.preferences.any() ? 1 : 0); }},
     {"training.local_steps", [](const Job& job) { return text(job.training.local_steps.learners); }},
     {"training.loss_chunks", [](const Job& job) { return text(job.training.loss_chunks); }},
     {"training.optimizer",

@@ -21,11 +21,17 @@ namespace {
 
 // Without these keys the job is divided in another way, or computes something else: they need no second simulation.
 constexpr std::array kAlwaysAct = {
-    std::string_view("training.global_batch"), std::string_view("training.sequence_length"),
-    std::string_view("training.precision"),    std::string_view("training.framework"),
-    std::string_view("training.tokens"),       std::string_view("strategy.tensor"),
-    std::string_view("strategy.pipeline"),     std::string_view("strategy.data"),
-    std::string_view("strategy.context"),      std::string_view("strategy.micro_batch"),
+    std::string_view("training.global_batch"),
+    std::string_view("training.sequence_length"),
+    std::string_view("training.precision"),
+    std::string_view("training.framework"),
+    std::string_view("training.tokens"),
+    std::string_view("strategy.tensor"),
+    std::string_view("strategy.pipeline"),
+    std::string_view("strategy.data"),
+    std::string_view("strategy.context"),
+    std::string_view("strategy.micro_batch"),
+    std::string_view("training.preferences.reference"),
 };
 
 // Mappings that state one thing each, of which no key can be left out.

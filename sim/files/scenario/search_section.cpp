@@ -227,7 +227,7 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   if (!job.ranges.memory.device.known()) spec.fit_probability = 0;  // nothing to tell it by: the headroom stands
   if (spec.any_count && spec.node_counts.empty()) spec.node_counts = usual_counts(job.cluster);
   const TrainingSpec& training = job.training;
-  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double tokens = training.tokens_of(training.global_batch);
   const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // share of one iteration in the training
   spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
   spec.budget_usd = search.budget_usd * share;

@@ -5,6 +5,7 @@
 #include "scenario/image_counts.hpp"
 #include "scenario/local_steps_section.hpp"
 #include "scenario/low_rank_section.hpp"
+#include "scenario/preferences_section.hpp"
 #include "strategy/precision_recipe.hpp"
 
 #include <algorithm>
@@ -162,7 +163,9 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
   using T = TrainingSpec;
   using F = FieldTable<T, FrameworkCatalog>::Field;
   static const FieldTable<T, FrameworkCatalog> table = {
-      F("global_batch", &T::global_batch, {1, kMaxBatch}, "sequences per iteration").required(),
+      F("global_batch", &T::global_batch, {1, kMaxBatch},
+        "samples per iteration: sequences, or as many of them each as `preferences` says")
+          .required(),
       F("sequence_length", &T::sequence_length, {1, kMaxSequence}, "tokens of a sequence").by_default("the model's"),
       F("precision", read_precision, &T::precision, word_value,
         "`bf16`, `fp16`, `fp32`, `tf32`; with linear layers in a narrow format `fp8-delayed` (also called `fp8`), "
@@ -277,6 +280,15 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "outer optimizer's 8 bytes a parameter lie")
           .or_null()
           .if_set(),
+      F("preferences", &T::preferences, preference_fields(),
+        "`{answers, reference, mismatched}`: tuning by preferences (DPO and its kin), or of a reward model. answers: "
+        "sequences of a sample, which one pass reads together, usually 2; reference: whose log-probabilities the loss "
+        "compares those of the model with, `none` (default; ORPO, SimPO, CPO, reward models), `model` (a frozen copy, "
+        "which reads each microbatch once, too), `adapters-off` (the model without its `lora`, likewise) or "
+        "`computed-before` (a pass over all data in front of the training, which is not predicted); mismatched: model "
+        "and reference read as many sequences again, without gradients (KTO), default false")
+          .or_null()
+          .if_set(),
       F("tokens", &T::tokens, {1, 1e18}, "of the whole training: adds training time and cost").or_null().if_set(),
   };
   return table;
@@ -289,6 +301,7 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model, const Frame
   if (training.framework.empty()) training.framework = frameworks.default_name();
   check_states(node, training);
   check_capacity(node, training);
+  check_preferences(node, training);
   return training;
 }
 

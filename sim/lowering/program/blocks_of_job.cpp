@@ -62,7 +62,7 @@ BlockOptions block_options(const Job& job) {
   const Framework& framework = job.framework;
   const std::int64_t padding = std::int64_t{framework.kernels.vocabulary_multiple} * job.strategy.tensor;
   BlockOptions options;
-  options.batch = std::int64_t{job.strategy.micro_batch} * job.strategy.data;
+  options.batch = std::int64_t{job.strategy.micro_batch} * job.strategy.data * job.training.preferences.answers;
   options.sequence = job.training.sequence_length;
   options.kv_heads = std::max<std::int64_t>(job.model.kv_heads, job.strategy.tensor);  // replicated if too few
   if (options.kv_heads > job.model.heads) options.kv_heads = job.model.heads;
@@ -200,7 +200,10 @@ void leave_out_images(PartitionedBlock& block) {
 // Shards the blocks of one job.
 class BlockSharder {
  public:
-  explicit BlockSharder(const Job& job)
+  // Gradients that passes of the blocks make; without any, adapters may be switched off.
+  enum class Gradients : std::uint8_t { all, none, none_without_adapters };
+
+  explicit BlockSharder(const Job& job, Gradients gradients = Gradients::all)
       : job_(job),
         options_(block_options(job)),
         mesh_(mesh_of(job.strategy)),
@@ -208,7 +211,9 @@ class BlockSharder {
                                 job.framework.communication.gathers_logits)),
         end_rules_(layer_rules_),
         backward_(backward_options(job)),
-        quantization_(quantization_of(job)) {
+        quantization_(quantization_of(job)),
+        forward_only_(gradients != Gradients::all) {
+    if (gradients == Gradients::none_without_adapters) options_.adapters = {};
     // Frameworks overlap only the products of layers.
     std::erase_if(end_rules_, [](const AxisRule& rule) {
       return rule.on == AxisRule::On::products || rule.on == AxisRule::On::gathered_products;
@@ -242,7 +247,8 @@ class BlockSharder {
   OperatorGraph built(const Build& build, BlockOptions options) const {
     const FrozenParts& frozen = job_.training.frozen;
     OperatorGraph graph = build(options);
-    if (!frozen.any()) return graph;
+    if (forward_only_) freeze_all(graph);
+    if (forward_only_ || !frozen.any()) return graph;
     if (options.adapters.rank > 0 && is_frozen(graph, frozen)) {
       options.adapters = {};
       graph = build(options);
@@ -319,6 +325,7 @@ class BlockSharder {
   std::vector<AxisRule> end_rules_;
   BackwardOptions backward_;
   std::optional<Quantization> quantization_;
+  bool forward_only_;
 };
 
 std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& block) {
@@ -331,6 +338,39 @@ std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& 
     if (std::find(out.begin(), out.end(), gradient) == out.end()) out.push_back(gradient);
   }
   return out;
+}
+
+// Adds the blocks of passes that only go forward, all of whose operators are named after the pass.
+ForwardOnlyPass add_forward_only(const Job& job, BlockSharder::Gradients gradients, const char* name,
+                                 ShardedBlocks& blocks) {
+  const BlockSharder sharder(job, gradients);
+  ForwardOnlyPass pass;
+  pass.embedding = static_cast<BlockId>(blocks.all.size());
+  blocks.all.push_back(sharder.embedding());
+  for (const JobLayer& layer : job_layers(job)) blocks.all.push_back(sharder.layer(layer, Recompute::none));
+  pass.head = static_cast<BlockId>(blocks.all.size());
+  blocks.all.push_back(sharder.head());
+  for (BlockId id = pass.embedding; id <= pass.head; ++id) {
+    OperatorGraph& graph = blocks.all[static_cast<std::size_t>(id)].graph;
+    graph.name.insert(0, name);
+    for (Operator& op : graph.operators) op.name.insert(0, name);
+    ++blocks.forward_only_blocks;
+  }
+  return pass;
+}
+
+// Adds the passes of training.preferences that only go forward. The model reads mismatched answers before the reference
+// reads both (TRL v1.16, trainer/kto_trainer.py).
+void add_forward_only(const Job& job, ShardedBlocks& blocks) {
+  using Gradients = BlockSharder::Gradients;
+  const Preferences& preferences = job.training.preferences;
+  if (preferences.mismatched) {
+    blocks.forward_only.push_back(add_forward_only(job, Gradients::none, "without gradients: ", blocks));
+  }
+  if (!preferences.reference_runs()) return;
+  ForwardOnlyPass reference = add_forward_only(job, Gradients::none_without_adapters, "reference: ", blocks);
+  reference.own_parameters = preferences.reference == Reference::model;
+  blocks.forward_only.insert(blocks.forward_only.end(), preferences.mismatched ? 2 : 1, reference);
 }
 
 ShardedBlocks shard_one_shape(const Job& job) {
@@ -349,6 +389,7 @@ ShardedBlocks shard_one_shape(const Job& job) {
   }
   if (job.model.prediction_layers > 0) blocks.all.push_back(sharder.prediction(job_layer(job, job.model.layers - 1)));
   blocks.all.push_back(sharder.head());
+  add_forward_only(job, blocks);
   for (const PartitionedBlock& block : blocks.all) blocks.weight_gradients.push_back(weight_gradients(block));
   return blocks;
 }

@@ -13,6 +13,7 @@
 #include "schedule/schedule.hpp"
 #include "sharding/partition.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -26,17 +27,27 @@ using BlockId = int;
 class BodyCache;
 struct ShapedStage;
 
+// A forward pass of a microbatch that no backward pass follows (training.preferences), after the microbatch's own: its
+// blocks, an embedding, a layer of each kind and a head.
+struct ForwardOnlyPass {
+  BlockId embedding = 0;
+  BlockId head = 0;
+  bool own_parameters = false;  // it is of a frozen copy of the model; else of the parameters that are trained
+};
+
 // The blocks of a job, sharded: every stage's passes consist of them. They do not depend on the hardware.
 struct ShardedBlocks {
   // The embedding, a layer of each kind of the model, the module of multi-token prediction if the model has one, the
-  // head. Where only some layers are recomputed, a second block follows that of each kind of layer: the same layer
-  // without recomputation. Except for the prediction module, such blocks also serve jobs that recompute all layers or
-  // none.
+  // head; then those of ForwardOnlyPass. Where only some layers are recomputed, a second block follows that of each
+  // kind of layer: the same layer without recomputation. Except for the prediction module, such blocks also serve jobs
+  // that recompute all layers or none.
   std::vector<PartitionedBlock> all;
   DeviceMesh mesh;  // that they are sharded over; jobs with other numbers of replicas may share them
   bool partly_recomputed = false;
   bool halves = false;  // backward passes are also priced and measured in halves: the schedule splits them
   bool pairs = false;   // backward passes also run in parallel with forward passes, step by step
+  std::vector<ForwardOnlyPass> forward_only;  // in the order in which they run; passes may have the same blocks
+  int forward_only_blocks = 0;                // blocks at the end of `all` that only these passes have
   // Rows and columns of the weight gradients of each block's products, each shape once.
   std::vector<std::vector<std::pair<double, double>>> weight_gradients;
   // One entry for each pipeline stage, where stages have shapes of their own; stages of one shape share their entry.
@@ -52,14 +63,24 @@ struct ShardedBlocks {
     const auto place = static_cast<BlockId>(kind);
     return partly_recomputed ? 1 + 2 * place + (recomputed ? 0 : 1) : 1 + place;
   }
+  // Block of the layer of a pass that only goes forward, for the layer whose own block is `id`.
+  BlockId layer_of(const ForwardOnlyPass& pass, BlockId id) const {
+    return pass.embedding + 1 + (partly_recomputed ? (id - 1) / 2 : id - 1);
+  }
   // True if the block stands for layers that are not recomputed, in a job that recomputes other layers.
   bool is_kept(BlockId id) const { return partly_recomputed && id > kEmbedding && id < head_id() && id % 2 == 0; }
   BlockId prediction_id() const { return head_id() - 1; }  // for a model that has prediction modules
-  BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1; }
+  BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1 - forward_only_blocks; }
+  // True for embeddings and heads.
+  bool is_end(BlockId id) const {
+    return id == kEmbedding || id == head_id() ||
+           std::any_of(forward_only.begin(), forward_only.end(),
+                       [&](const ForwardOnlyPass& pass) { return id == pass.embedding || id == pass.head; });
+  }
   const PartitionedBlock& of(BlockId id) const { return all[static_cast<std::size_t>(id)]; }
   const PartitionedBlock& embedding() const { return all.front(); }
   const PartitionedBlock& layer(std::size_t kind = 0) const { return of(layer_id(kind)); }
-  const PartitionedBlock& head() const { return all.back(); }
+  const PartitionedBlock& head() const { return of(head_id()); }
 
   // Bytes on one device of the streams that leave the embedding or a layer: two stages exchange them if the model is
   // divided there.

@@ -83,9 +83,8 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   StageCosts clocked = costs;
   auto made = std::make_shared<std::vector<BlockBodies>>();
   made->reserve(blocks.all.size());
-  for (BlockId id = 0; id <= blocks.head_id(); ++id) {
-    const bool end = id == ShardedBlocks::kEmbedding || id == blocks.head_id();
-    const double alone = end ? clock_bounds_at(job, blocks, {{id, 1}}, costs).without_waiting : 1;
+  for (BlockId id = 0; id < static_cast<BlockId>(blocks.all.size()); ++id) {
+    const double alone = blocks.is_end(id) ? clock_bounds_at(job, blocks, {{id, 1}}, costs).without_waiting : 1;
     clocked.kernels.set_clock_share(std::min(settled_clock, alone), clock_limit);
     BlockBodies& bodies = made->emplace_back(price_block(job, blocks.of(id), clocked, blocks.halves));
     if (keep_ == Keep::folds && !blocks.pairs && all_one_task(bodies)) {

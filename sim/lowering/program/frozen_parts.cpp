@@ -53,6 +53,10 @@ bool is_frozen(const OperatorGraph& graph, const FrozenParts& parts) {
   return parts.decoder && (!reads_images(graph) || parts.projector);
 }
 
+void freeze_all(OperatorGraph& graph) {
+  for (Tensor& tensor : graph.tensors) tensor.frozen = true;
+}
+
 void freeze(OperatorGraph& graph, const FrozenParts& parts) {
   if (!parts.any()) return;
   freeze_parameters(graph, parts);

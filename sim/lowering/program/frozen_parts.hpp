@@ -12,5 +12,7 @@ bool is_frozen(const OperatorGraph& graph, const FrozenParts& parts);
 // and all that is made of these alone. Streams of images belong to the tower; a block that reads such a stream and
 // leaves none holds the projector, in front of the words of the decoder.
 void freeze(OperatorGraph& graph, const FrozenParts& parts);
+// Marks all of a block without gradient operators: its pass only goes forward.
+void freeze_all(OperatorGraph& graph);
 
 }  // namespace mirfak

@@ -84,7 +84,8 @@ RowChunks loss_chunks(const Job& job) {
   out.gradient_bytes = habits.chunk_gradient_bytes;
   if (block_kernels(job).casts_weights) out.weight_bytes = habits.chunk_weight_bytes;
   const auto divided = [](std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; };
-  const std::int64_t rows = job.training.sequence_length / job.strategy.context * job.strategy.micro_batch;
+  const std::int64_t sequences = std::int64_t{job.strategy.micro_batch} * job.training.preferences.answers;
+  const std::int64_t rows = job.training.sequence_length / job.strategy.context * sequences;
   if (job.training.loss_chunks > 0) {
     out.size = divided(rows, job.training.loss_chunks);
   } else if (habits.loss_chunk_rows > 0) {

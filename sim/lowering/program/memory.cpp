@@ -296,7 +296,7 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
     const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
     const int whole = offloaded_layers(job, chunk, first, run.count);
     walk.add_on_host(whole * block.kept + run.count * block.on_host);
-    if (in_groups(job.strategy) && chunk.is_layer(first)) {
+    if (in_groups(job.strategy) && chunk.is_layer(first) && !run.forward_only) {
       if (layers.empty()) group = first;
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), run.block);
     } else {

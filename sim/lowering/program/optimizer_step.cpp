@@ -187,6 +187,7 @@ FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
   Orthogonalization all;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
+      if (run.forward_only) continue;
       const Orthogonalization& block = plan.bodies_of(run.block).orthogonalization;
       all.seconds += run.count * block.seconds;
       all.energy_j += run.count * block.energy_j;
@@ -204,6 +205,7 @@ LowRankStep low_rank_step(const StagePlan& plan) {
   LowRankStep all;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
+      if (run.forward_only) continue;
       const LowRankStep& block = plan.bodies_of(run.block).low_rank;
       all.seconds += run.count * block.seconds;
       all.search_s += run.count * block.search_s;
@@ -224,7 +226,7 @@ FoldedBody update_body(const StagePlan& plan) {
   FoldedBody out;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
-      append(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
+      if (!run.forward_only) append(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
     }
   }
   return out;

@@ -27,6 +27,16 @@ double gathered_again(const Job& job, double parameters) {
   return std::max(0.0, parameters - kept);
 }
 
+// Returns the part of a block that only goes forward. Parameters that are trained, too, are whole already if they stay
+// whole until the backward pass, as those of a root unit always do.
+PassPart forward_only_part(const Job& job, const ChunkPlan& chunk, int block, GatheredFrom from) {
+  PassPart part{block, block + 1, {}, {}, {}, {}, from};
+  const bool stays = data_parallel_plan(job).gather == DataParallelPlan::Gather::forward ||
+                     (job.framework.sharding.root_unit && !chunk.is_layer(block));
+  if (!stays || chunk.holds_copy(block)) part.gathers.shared = chunk.frozen_of(block);
+  return part;
+}
+
 std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
   const bool forward = is_forward(kind);
   // Gradients of weights come from activations and gradients alone.
@@ -40,19 +50,23 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
   std::vector<PassPart> parts;
   for (int i = 0; i < chunk.blocks(); ++i) {
     const int block = forward ? i : chunk.blocks() - 1 - i;
+    if (chunk.forward_only(block)) {
+      if (forward) parts.push_back(forward_only_part(job, chunk, block, from));
+      continue;
+    }
     const bool layer = chunk.is_layer(block);
     const bool kept = job.framework.sharding.root_unit && !layer && !forward;
     HeldParameters trained = chunk.held_by(block);
     HeldParameters all = trained;
     all.shared += chunk.frozen_of(block);
-    const int last = chunk.blocks() - 1;
+    const int last = chunk.own_blocks() - 1;
     if (root && block == 0) {
       trained += chunk.held_by(last);
       all += chunk.held_by(last);
       all.shared += chunk.frozen_of(last);
     }
     if (root && block == last) trained = all = {};
-    PassPart part{i, i + 1, {}, {}, {}, {}, from};
+    PassPart part{parts.empty() ? 0 : i, i + 1, {}, {}, {}, {}, from};
     if (gathers && !kept && (forward || !chunk.frozen_whole(block))) {
       part.gathers = all;
       part.casts = trained;

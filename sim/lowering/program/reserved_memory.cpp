@@ -31,6 +31,7 @@ struct ReplayedStage {
     double gradients = 0;  // bytes of the gradients of its weights
     double forward = 0;    // bytes that come and go with the block (UnitMemory), as it runs forward
     double backward = 0;
+    bool forward_only = false;  // of a pass that no backward pass follows
     friend auto operator<=>(const Block&, const Block&) = default;
   };
   struct Pass {
@@ -152,8 +153,8 @@ ReplayedStage::ReplayedStage(const Job& job, const ShardedBlocks& blocks, const 
     const std::vector<UnitMemory> units = unit_memory(job, chunk, plan.parameters.gathered_bytes_per_element);
     for (int i = 0; i < chunk.blocks(); ++i) {
       const UnitMemory unit = units.empty() ? UnitMemory() : units[static_cast<std::size_t>(i)];
-      of.push_back(
-          {chunk.block(i), chunk.held_by(i).total() * gradient_width, unit.forward, unit.backward + unit.reduced});
+      of.push_back({chunk.block(i), chunk.held_by(i).total() * gradient_width, unit.forward,
+                    unit.backward + unit.reduced, chunk.forward_only(i)});
     }
   }
   const int microbatches = max_in_flight(plan.order) + kMoreThanInFlight;
@@ -283,6 +284,7 @@ class Replay {
     std::vector<Live>& kept = kept_.at({pass.chunk, pass.microbatch});
     std::vector<Block> stream;
     for (std::size_t i = chunk.size(); i-- > 0;) {
+      if (chunk[i].forward_only) continue;
       const BlockAllocations& of = allocations_of(chunk[i].block);
       const Block gathered = chunk[i].backward > 0 ? memory_.make(chunk[i].backward) : -1;
       Live live = std::move(kept[i]);

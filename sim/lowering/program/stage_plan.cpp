@@ -23,8 +23,34 @@ void ChunkPlan::append(BlockId block, int count) {
   runs.back().count += count;
 }
 
+void ChunkPlan::append(const ForwardOnlyPass& pass, bool copy, std::span<const BlockId> layers) {
+  const std::size_t first = runs.size();
+  append(pass.embedding);
+  for (const BlockId layer : layers) append(layer);
+  append(pass.head);
+  for (std::size_t i = first; i < runs.size(); ++i) {
+    runs[i].forward_only = true;
+    runs[i].copy = copy;
+    runs[i].end = i == first || i + 1 == runs.size();
+  }
+}
+
 int ChunkPlan::blocks() const {
   return std::accumulate(runs.begin(), runs.end(), 0, [](int sum, const BlockRun& run) { return sum + run.count; });
+}
+
+int ChunkPlan::own_blocks() const {
+  return std::accumulate(runs.begin(), runs.end(), 0,
+                         [](int sum, const BlockRun& run) { return sum + (run.forward_only ? 0 : run.count); });
+}
+
+bool ChunkPlan::is_layer(int index) const {
+  const BlockRun& own = run_of(index);
+  if (own.forward_only) return !own.end;
+  if (embedding && index == 0) return false;
+  if (!head) return true;
+  const auto last = std::find_if(runs.rbegin(), runs.rend(), [](const BlockRun& run) { return !run.forward_only; });
+  return &own != &*last;
 }
 
 double ChunkPlan::largest_parameter() const {
@@ -76,13 +102,14 @@ double experts_of(const PartitionedBlock& block) {
 }
 
 // Parameters of the output projection that is also the word embedding, on one rank; 0 if they are not tied.
-double tied_parameters(const ShardedBlocks& blocks) {
+double tied_parameters(const PartitionedBlock& head) {
   double elements = 0;
-  for (const ParameterShard& shard : blocks.head().parameters) {
-    if (blocks.head().graph.tensor(shard.tensor).tied) elements += shard.elements;
+  for (const ParameterShard& shard : head.parameters) {
+    if (head.graph.tensor(shard.tensor).tied) elements += shard.elements;
   }
   return elements;
 }
+double tied_parameters(const ShardedBlocks& blocks) { return tied_parameters(blocks.head()); }
 
 TensorCounts count_tensors(const Job& job, const PartitionedBlock& block, bool copies) {
   const std::vector<bool> matrices = read_by_products(block.graph);
@@ -100,9 +127,24 @@ TensorCounts count_tensors(const Job& job, const PartitionedBlock& block, bool c
   return out;
 }
 
+// Sets the numbers of parameters of a run of a pass that only goes forward. Its embedding is always beside its head: a
+// parameter that both read counts with the embedding.
+void count_read(const Job& job, const ShardedBlocks& blocks, BlockRun& run) {
+  run.frozen_whole = true;
+  run.frozen = frozen_of(job, blocks.of(run.block), false);
+  for (const ParameterShard& shard : blocks.of(run.block).parameters) {
+    run.largest = std::max(run.largest, shard.elements);
+  }
+}
+
 // Sets the numbers of parameters of a chunk's blocks.
 void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& plan) {
   for (BlockRun& run : plan.runs) {
+    if (run.forward_only) {
+      count_read(job, blocks, run);
+      if (run.copy) plan.frozen += run.count * run.frozen;
+      continue;
+    }
     run.experts = experts_of(blocks.of(run.block));
     run.frozen_whole = is_frozen(blocks.of(run.block).graph, job.training.frozen);
     for (const ParameterShard& shard : blocks.of(run.block).parameters) {
@@ -170,6 +212,7 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
   double bytes = 0;
   for (const ChunkPlan& chunk : chunks) {
     for (const BlockRun& run : chunk.runs) {
+      if (run.forward_only) continue;
       const PartitionedBlock& block = blocks.of(run.block);
       for (const ParameterShard& shard : block.parameters) {
         elements += run.count * shard.elements;
@@ -190,6 +233,12 @@ void add_low_rank(const Job& job, const ShardedBlocks& blocks, const BlockRun& r
   to.projectors += run.count * block.projectors;
 }
 
+// Adds the bytes of a frozen copy of the model.
+void add_copy(const Job& job, const PartitionedBlock& block, int count, StageParameters& to) {
+  to.bytes += count * block.parameter_bytes - tied_parameters(block) * bytes_per_element(job.precision());
+  to.copy_bytes += count * block.parameter_copy_bytes;
+}
+
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
   const bool muon = job.training.optimizer == Optimizer::muon;  // searches count very many stages
   StageParameters out;
@@ -199,6 +248,10 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.elements += chunk.parameters;
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
+      if (run.forward_only) {
+        if (run.copy) add_copy(job, blocks.of(run.block), run.count, out);
+        continue;
+      }
       out.expert_elements += run.count * run.experts;
       if (job.training.low_rank_gradients.any()) add_low_rank(job, blocks, run, out.low_rank);
       if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
@@ -244,6 +297,23 @@ std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& block
   return out;
 }
 
+namespace {
+
+// Adds the passes of a whole model that only go forward. Passes of the same frozen copy hold it once.
+void add_forward_only(const ShardedBlocks& blocks, std::span<const LayerBlocks> layers, ChunkPlan& plan) {
+  const auto held_before = [&](const ForwardOnlyPass& pass) {
+    return std::any_of(plan.runs.begin(), plan.runs.end(),
+                       [&](const BlockRun& run) { return run.copy && run.block == pass.embedding; });
+  };
+  for (const ForwardOnlyPass& pass : blocks.forward_only) {
+    std::vector<BlockId> of_pass;
+    for (const LayerBlocks& layer : layers) of_pass.push_back(blocks.layer_of(pass, layer.kept));
+    plan.append(pass, pass.own_parameters && !held_before(pass), of_pass);
+  }
+}
+
+}  // namespace
+
 ChunkPlan chunk_of(const ModelSpec& model, const Strategy& strategy, const ShardedBlocks& blocks,
                    std::span<const LayerBlocks> layers, const LayerRange& range, bool embedding, bool head) {
   ChunkPlan plan;
@@ -265,6 +335,7 @@ ChunkPlan chunk_of(const ModelSpec& model, const Strategy& strategy, const Shard
   const auto predictions = static_cast<int>(model.prediction_layers);
   plan.append(blocks.prediction_id(), predictions);
   plan.append(blocks.head_id(), 1 + predictions);
+  add_forward_only(blocks, layers, plan);
   return plan;
 }
 

@@ -54,12 +54,16 @@ struct BlockRun {
   double frozen = 0;          // parameters that are not trained
   double largest = 0;         // largest single parameter
   bool frozen_whole = false;  // training.frozen leaves the block without gradients
+  bool forward_only = false;  // of a ForwardOnlyPass
+  bool copy = false;          // of such a pass with parameters of its own, which count with this run
+  bool end = false;           // of such a pass: its embedding or head
   TensorCounts counts = {};
   HeldParameters divided = {};     // weights that replicas divide, which a pass reads (divided_weights.hpp)
   HeldParameters recomputed = {};  // those of them that recomputation reads
 };
 
-// The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads].
+// The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads] [passes that only go
+// forward].
 struct ChunkPlan {
   std::vector<BlockRun> runs;
   bool embedding = false;  // the chunk holds the embedding
@@ -73,7 +77,10 @@ struct ChunkPlan {
   double frozen = 0;      // other parameters on one rank
 
   void append(BlockId block, int count = 1);  // adds blocks after its runs, or to the last run
+  // Adds a pass that only goes forward, with layers of these blocks. `copy`: BlockRun::copy.
+  void append(const ForwardOnlyPass& pass, bool copy, std::span<const BlockId> layers);
   int blocks() const;
+  int own_blocks() const;  // without those of passes that only go forward, which come last
   // The block at `index` in forward order, 0 <= index < blocks().
   BlockId block(int index) const { return run_of(index).block; }
   // The block at `index` in the order in which a pass runs the blocks.
@@ -87,10 +94,10 @@ struct ChunkPlan {
   const HeldParameters& recomputed_of(int index) const { return run_of(index).recomputed; }
   double frozen_of(int index) const { return run_of(index).frozen; }
   bool frozen_whole(int index) const { return run_of(index).frozen_whole; }
+  bool forward_only(int index) const { return run_of(index).forward_only; }
+  bool holds_copy(int index) const { return run_of(index).copy; }
   double largest_parameter() const;
-  bool is_layer(int index) const {
-    return !(embedding && index == 0) && !(head && index >= blocks() - runs.back().count);
-  }
+  bool is_layer(int index) const;
 
  private:
   const BlockRun& run_of(int index) const;

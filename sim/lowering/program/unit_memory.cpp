@@ -28,7 +28,7 @@ void add_gathered(const Job& job, const ChunkPlan& chunk, double width, std::vec
   }
   for (std::size_t i = 0; i < count; ++i) {
     units[i].forward = root + whole[i] + (i + 1 < count ? whole[i + 1] : 0);
-    units[i].backward = root + whole[i] + (i > 0 ? whole[i - 1] : 0);
+    if (!chunk.forward_only(static_cast<int>(i))) units[i].backward = root + whole[i] + (i > 0 ? whole[i - 1] : 0);
   }
 }
 

@@ -322,6 +322,10 @@ class ChoicePlanner {
 };
 
 void check(const Job& job) {
+  if (job.training.preferences.runs_forward_only()) {
+    fail_infeasible({}, "Alpa's planner knows no passes without gradients, as training.preferences has them",
+                    "use --planner search");
+  }
   const auto groups = job.cluster.groups();
   if (groups.size() == 1) return;
   fail_infeasible({}, "Alpa's planner knows nodes of one type with one kind of GPU, and the cluster has several",

@@ -111,6 +111,12 @@ KindTerms PricedBranch::kind_terms(std::size_t place, double settled, double lim
     out.head += of(set.blocks.prediction_id());
     out.head += of(set.blocks.head_id());
   }
+  // Passes that only go forward run where the head does.
+  for (const ForwardOnlyPass& pass : set.blocks.forward_only) {
+    out.head += of(pass.embedding);
+    out.head += of(pass.head);
+    for (const LayerBlocks& layer : layers_) out.head += of(set.blocks.layer_of(pass, layer.kept));
+  }
   return out;
 }
 

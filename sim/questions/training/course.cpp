@@ -22,8 +22,7 @@ constexpr double kLeastGoodput = 1e-2;
 
 // Tokens of an iteration, of all learners.
 double tokens_of(const Job& job, std::int64_t batch) {
-  return static_cast<double>(batch) * static_cast<double>(job.training.sequence_length) *
-         job.training.local_steps.learners;
+  return job.training.tokens_of(batch) * job.training.local_steps.learners;
 }
 
 std::int64_t full_iterations(const Job& job, const Operations& operations, const IterationResult& full) {

@@ -1,0 +1,143 @@
+#include "import/preference_options.hpp"
+
+#include "base/text.hpp"
+#include "base/values.hpp"
+#include "import/program_facts.hpp"
+#include "model/model_loader.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+class PreferenceReader {
+ public:
+  PreferenceReader(OptionReader& options, const Value& section, const Value& kind)
+      : options_(options), section_(section), kind_(kind) {}
+
+  void read() {
+    put("answers", text_under(kind_, "answers"));
+    put("reference", reference());
+    if (mismatched()) put("mismatched", "true");
+    hold_back(options_.draft(), "", rules("held_back"));
+    judge_options(options_.draft(), "", rules("without_effect"), rules("not_predicted"));
+  }
+
+ private:
+  Value rules(std::string_view name) const {
+    const Value* found = section_.find(name);
+    return found == nullptr ? Value{} : *found;
+  }
+
+  void put(const std::string& key, const std::string& value) {
+    const std::string whole = "training.preferences." + key;
+    const std::string by = text_under(section_, "option");
+    if (!by.empty()) return options_.put(options_.option(by), whole, value);
+    options_.draft().assume(whole, value, "what the program does");
+  }
+
+  // True if one of the options that an entry has by name has one of its words. Such options are used.
+  bool says(std::string_view entry, const std::string& reason) {
+    const Value* const found = kind_.find(entry);
+    bool said = false;
+    for (const Value::Field& field : found == nullptr ? std::vector<Value::Field>{} : found->fields) {
+      const Option option = options_.option(field.key);
+      if (option.is_none() || option.value.kind != Value::Kind::scalar) continue;
+      const bool has = std::any_of(field.value.items.begin(), field.value.items.end(),
+                                   [&](const Value& word) { return same_but_case(word.scalar, option.value.scalar); });
+      if (has) options_.use(option, reason);
+      said = said || has;
+    }
+    return said;
+  }
+
+  // True if a model of its own is named to be the reference.
+  bool names_copy() {
+    const Value* const names = kind_.find("copy");
+    bool out = false;
+    for (const Value& name : names == nullptr ? std::vector<Value>{} : names->items) {
+      const Option option = options_.option(name.scalar);
+      const bool off = option.value.kind == Value::Kind::scalar && same_but_case(option.value.scalar, "false");
+      if (option.setting == nullptr || option.is_none()) continue;
+      if (off) {
+        options_.leave(option, "off");
+        continue;
+      }
+      options_.use(option, "the reference is a model of its own, taken to have the same shape");
+      out = true;
+    }
+    return out;
+  }
+
+  std::string reference() {
+    const std::string whole = text_under(kind_, "reference");
+    const std::string beside = text_under(kind_, "beside_adapters");
+    const bool adapters = !options_.said("training.lora.rank").empty();
+    const bool copy = names_copy();
+    const bool before = is_computed_before();
+    if (whole.empty() || says("without", "the loss compares with no reference")) return "none";
+    if (before) return "computed-before";
+    return adapters && !copy && !beside.empty() ? beside : whole;
+  }
+
+  bool is_computed_before() {
+    const std::string name = text_under(kind_, "before");
+    if (name.empty()) return false;
+    const Option option = options_.option(name);
+    if (option.is_none()) return false;
+    if (options_.flag(option)) options_.use(option, "the reference reads all data once, in front of the training");
+    if (!options_.flag(option)) options_.leave(option, "off");
+    return options_.flag(option);
+  }
+
+  bool mismatched() {
+    return text_under(kind_, "mismatched") == "true" && !says("matched", "no mismatched answers are read");
+  }
+
+  OptionReader& options_;
+  const Value& section_;
+  const Value& kind_;
+};
+
+// Adds an obstacle if the file of a model has a head that predicts words: the program puts another one in its place.
+void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& sources) {
+  if (!std::filesystem::exists(model.scalar)) return;
+  if (load_model(model.scalar, sources.folders.models, model.where).head.kind == HeadKind::labels_of_sequences) return;
+  draft.obstruct(model.where,
+                 "the program trains a head that scores, and this file has another one: write architectures with "
+                 "...ForSequenceClassification and num_labels: 1 there");
+}
+
+// Puts the head of models that score in the place of the model's.
+void put_head(OptionReader& options, const Value& head, const ScenarioSources& sources) {
+  const Value* const model = options.draft().scenario().find("model");
+  if (model == nullptr || model->kind != Value::Kind::scalar) return;
+  if (is_model_path(model->scalar)) return check_head(options.draft(), *model, sources);
+  Value entry;
+  set_field(entry, "like", *model);
+  set_field(entry, "head", head);
+  options.put(options.option("model_name_or_path"), "model", known_model(entry, Value{}, model->scalar, sources).model,
+              "with a head that scores");
+}
+
+}  // namespace
+
+const Value* preference_kind(OptionReader& options, const Value& section, std::string_view program) {
+  const Value* const kinds = section.find("kinds");
+  if (kinds == nullptr) return nullptr;
+  const std::string by = text_under(section, "option");
+  if (by.empty()) return kinds->find(program);
+  const Option option = options.option(by);
+  return option.is_none() || option.value.kind != Value::Kind::scalar ? nullptr : kinds->find(option.value.scalar);
+}
+
+void read_preferences(OptionReader& options, const Value& section, const Value& kind, const ScenarioSources& sources) {
+  PreferenceReader(options, section, kind).read();
+  if (const Value* const head = kind.find("head")) put_head(options, *head, sources);
+}
+
+}  // namespace mirfak
