@@ -115,7 +115,11 @@ void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& s
 // Puts the head of models that score in the place of the model's.
 void put_head(OptionReader& options, const Value& head, const ScenarioSources& sources) {
   const Value* const model = options.draft().scenario().find("model");
-  if (model == nullptr || model->kind != Value::Kind::scalar) return;
+  if (model == nullptr) return;
+  if (model->kind != Value::Kind::scalar) {
+    return options.draft().obstruct(model->where,
+                                    "a head that scores behind a model of several parts is not described");
+  }
   if (is_model_path(model->scalar)) return check_head(options.draft(), *model, sources);
   Value entry;
   set_field(entry, "like", *model);

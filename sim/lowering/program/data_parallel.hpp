@@ -30,7 +30,7 @@ struct DataParallelPlan {
   Gather gather = Gather::never;
   Reduce reduce = Reduce::never;
   int shards = 1;  // ranks that share one copy of the state
-  // Where replicas divide weights, gather and reduce join those that share a copy of a weight, and these join those
+  // For weights that replicas divide, gather and reduce join those that share a copy of a weight, and these join those
   // that hold the same part, once an iteration: after_step or first_forward; at_end or last_backward
   // (weight_exchange.hpp).
   Gather gather_of_parts = Gather::never;

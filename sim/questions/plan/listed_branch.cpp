@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace mirfak {
 
@@ -148,6 +149,17 @@ std::size_t ListedBranch::best_share(const Lines& lines) const {
 PipelineChoice ListedBranch::pipeline(std::size_t number) const {
   PipelineChoice out = (*pipelines_)[number / shares_.size()];
   out.microbatches = shares_[number % shares_.size()];
+  return out;
+}
+
+std::vector<ScheduleId> ListedBranch::kinds_of_schedules() const {
+  std::map<std::pair<bool, bool>, ScheduleId> kinds;
+  for (const PipelineChoice& listed : *pipelines_) {
+    const Schedule& schedule = schedule_of(listed.schedule);
+    kinds.try_emplace({schedule.splits, schedule.pairs}, listed.schedule);
+  }
+  std::vector<ScheduleId> out;
+  for (const auto& [kind, schedule] : kinds) out.push_back(schedule);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace mirfak {
 
@@ -170,21 +171,36 @@ std::vector<double> PricedBranch::energies_at(std::size_t place, double settled,
 }
 
 // A mix of layers settles no higher than the highest of the clocks at which each layer would settle alone. The mix may
-// settle lower than all of them: a host that is late in one layer makes up for it in another.
+// settle lower than all of them: a host that is late in one layer makes up for it in another. Devices wait otherwise
+// where passes are split or paired.
 PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const {
   BlockSet& set = blocks(stage_of(place));
+  const Job& own = job_at(stage_of(place));
+  const auto splits_and_pairs = [](ScheduleId id) {
+    const Schedule& schedule = schedule_of(id);
+    return std::pair(schedule.splits, schedule.pairs);
+  };
   std::set<BlockId> used;
   for (const LayerBlocks& layer : layers_) {
     used.insert(layer.kept);
     if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
   }
   if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
+  std::vector<ScheduleId> schedules = kinds_of_schedules();
+  if (schedules.empty()) schedules.push_back(own.strategy.schedule);
   SettledRange out;
-  for (const BlockId block : used) {
-    const ClockBounds clock =
-        set.bodies.clock_bounds_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place]);
-    out.lowest = std::min(out.lowest, clock.without_waiting);
-    out.highest = std::max(out.highest, clock.highest);
+  for (const ScheduleId schedule : schedules) {
+    std::optional<Job> scheduled;
+    if (splits_and_pairs(schedule) != splits_and_pairs(own.strategy.schedule)) {
+      scheduled = own;
+      scheduled->strategy.schedule = schedule;
+    }
+    for (const BlockId block : used) {
+      const ClockBounds clock =
+          set.bodies.clock_bounds_at(scheduled ? *scheduled : own, set.blocks, {{block, 1}}, layout_->costs[place]);
+      out.lowest = std::min(out.lowest, clock.without_waiting);
+      out.highest = std::max(out.highest, clock.highest);
+    }
   }
   return out;
 }
