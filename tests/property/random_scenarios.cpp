@@ -52,6 +52,9 @@ std::string random_scenario(const Chosen& chosen, std::mt19937& random) {
   std::string out = fmt::format("model: {}\ncluster:\n  nodes: {}\n", model, chosen.nodes);
   out += fmt::format("training:\n  precision: {}\n  sequence_length: {}\n  global_batch: {}\n  framework: {}\n",
                      chosen.precision, sequence, 64 * micro_batch, one_of(frameworks, random));
+  static const std::vector<std::string> preferences = {"{answers: 2}", "{answers: 2, reference: model}",
+                                                       "{reference: model, mismatched: true}"};
+  if (pipeline == 1 && random() % 4 == 0) out += fmt::format("  preferences: {}\n", one_of(preferences, random));
   out += fmt::format("strategy:\n  tensor: {}\n  pipeline: {}\n  micro_batch: {}\n  recompute: {}\n", tensor, pipeline,
                      micro_batch, one_of(recompute, random));
   if (pipeline > 1) out += fmt::format("  schedule: {}\n", one_of(schedules, random));

@@ -63,7 +63,7 @@ class SwiftModel {
       fail_input(id->value.where.known() ? id->value.where : id->where,
                  fmt::format("models/ does not have {}", excerpt(name)), "give its config.json as well");
     }
-    const Value model = with_predictions(known->model);
+    Value model = with_predictions(known->model);
     draft_.take(*id, "model", model);
     return model;
   }

@@ -314,10 +314,8 @@ ShellInterpreter::Values ShellInterpreter::default_of(const ShellPiece& piece, V
     if (piece.index != nullptr) store(piece.name, sure_index_of(find(piece.name), *piece.index), text, false);
     out.instead = nullptr;
   }
-  if (!is_special_parameter(piece.name) && find(piece.name) == nullptr) {
-    note(piece.at, fmt::format("{} is not set: its default '{}' is taken (--env {}=VALUE says otherwise)", piece.name,
-                               text.chars.substr(0, 60), piece.name));
-  } else if (last == '=' && values.values.size() == 1 && !values.values.front().missing.empty()) {
+  const bool absent = !is_special_parameter(piece.name) && find(piece.name) == nullptr;
+  if (absent || (last == '=' && values.values.size() == 1 && !values.values.front().missing.empty())) {
     note(piece.at, fmt::format("{} is not set: its default '{}' is taken (--env {}=VALUE says otherwise)", piece.name,
                                text.chars.substr(0, 60), piece.name));
   }

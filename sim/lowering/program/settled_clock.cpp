@@ -92,7 +92,6 @@ LayerMix layer_mix(const ShardedBlocks& blocks, std::span<const ChunkPlan> chunk
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
     for (const BlockRun& run : chunk.runs) {
-      if (run.forward_only) continue;  // the same kernels forward: the clock is that of whole passes
       counts[run.block] += blocks.is_end(run.block) ? 0 : run.count;
     }
   }

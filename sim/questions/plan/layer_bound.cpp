@@ -34,6 +34,12 @@ Picoseconds kernels(const Body& body, const std::vector<bool>& some) {
 
 Picoseconds device(const BlockBodies& bodies) { return bodies.folded_forward.device + bodies.folded_backward.device; }
 
+// True if devices also run kernels of layers that no bound prices: prediction modules, or passes that only go forward.
+// The clock may then be any, and energy is not bounded.
+bool has_other_layers(const Job& job) {
+  return job.model.prediction_layers > 0 || job.training.preferences.runs_forward_only();
+}
+
 }  // namespace
 
 // Nodes without a limit need more energy the higher they settle, up to the clock to which they are set. If they settle
@@ -83,8 +89,7 @@ std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const St
       return known->second;
     };
     Terms terms = price(job, node, spans, at);
-    // Prediction modules have kernels of their own, so the energy of jobs with such modules is not bounded.
-    if (energy.any && job.model.prediction_layers == 0) {
+    if (energy.any && !has_other_layers(job)) {
       const double lowest = lowest_clock(node.gpu, full, again);
       double highest = lowest;
       for (const Span& span : spans) highest = std::max(highest, span.clock);
@@ -117,7 +122,7 @@ double LayerBound::lowest_clock(const GpuSpec& gpu, const Bodies& bodies, const 
 std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const GpuSpec& gpu, const Bodies& bodies,
                                                          const Marks& again) {
   constexpr int kSpans = 8;
-  if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
+  if (has_other_layers(job)) return {{0, std::min(1.0, gpu.sustained_share.value)}};
   const bool waits = std::any_of(bodies.begin(), bodies.end(), [](const BlockBodies& kind) {
     return kind.folded_forward.host_waits() || kind.folded_backward.host_waits();
   });

@@ -186,6 +186,9 @@ PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const 
     if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
   }
   if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
+  for (const ForwardOnlyPass& pass : set.blocks.forward_only) {
+    for (const LayerBlocks& layer : layers_) used.insert(set.blocks.layer_of(pass, layer.kept));
+  }
   std::vector<ScheduleId> schedules = kinds_of_schedules();
   if (schedules.empty()) schedules.push_back(own.strategy.schedule);
   SettledRange out;
