@@ -18,8 +18,8 @@ bool is_model_path(std::string_view text);
 // table names/hugging-face.yaml; nullopt: not in the table.
 std::optional<std::string> model_of_hub(std::string_view name, const std::filesystem::path& models_folder);
 
-// Returns the name on the hub whose part after the organization is `last` ("Llama-3.1-70B"), in which capital and small
-// letters are the same; nullopt: no such name is in the table, or several that mean different models.
+// Returns the name on the hub ("ORGANIZATION/NAME") whose NAME is `last`, in which capital and small letters are the
+// same; nullopt: no such name is in the table, or several that mean different models.
 std::optional<std::string> hub_name_ending(std::string_view last, const std::filesystem::path& models_folder);
 
 // Returns the first name on the hub of a model in `models_folder`, by the same table; nullopt: not in the table.

@@ -15,8 +15,8 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kSettled = 4;              // microbatches after which passes repeat themselves
-constexpr double kMostToSchedule = 1e9;  // documents times ranks, which take some seconds
+constexpr int kSettled = 4;             // microbatches after which passes repeat themselves
+constexpr double kMaxPlacements = 1e9;  // documents x ranks; scheduling as many takes some seconds
 
 // Sums of one iteration of documents of one length, as far as they grow with their number.
 struct Sums {
@@ -160,7 +160,7 @@ Simulation simulate_documents(const Job& job, const LoweringOptions& options, Ex
   const std::vector<BatchDocuments> batch = documents_of_batch(job.training);
   double documents = 0;
   for (const BatchDocuments& of : batch) documents += static_cast<double>(of.count);
-  if (documents * ranks > kMostToSchedule) {
+  if (documents * ranks > kMaxPlacements) {
     fail_infeasible(
         {},
         fmt::format("strategy.context_tokens: {:.2g} documents on {} ranks are too many to schedule", documents, ranks),

@@ -77,12 +77,12 @@ class TowerReader {
     const std::optional<ModelSpec> decoder = model_so_far(options_.draft(), context_.sources);
     if (decoder && decoder->image_tokens > 0) {
       options_.use(tower, "the model's own tower");
-      judge_others();
+      judge_section(options_.draft(), options_.prefix(), rules_);
       return true;
     }
     const Value* sizes = sizes_of(tower);
     const bool projects = read_projector();
-    judge_others();
+    judge_section(options_.draft(), options_.prefix(), rules_);
     if (sizes == nullptr || !projects || !decoder) return true;
     const std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
     if (!keys) {
@@ -122,11 +122,6 @@ class TowerReader {
     if (known) options_.use(projector, "two matrices between tower and words");
     if (!known) hold(projector, fmt::format("between tower and words stands {}, which mirfak does not describe", word));
     return known;
-  }
-
-  void judge_others() {
-    hold_back(options_.draft(), options_.prefix(), *rules_.find("held_back"));
-    judge_options(options_.draft(), options_.prefix(), *rules_.find("without_effect"), *rules_.find("not_predicted"));
   }
 
   void put(const Option& tower, const ModelSpec& decoder, const Value& keys, const Value& sizes) {

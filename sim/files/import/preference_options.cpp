@@ -23,16 +23,10 @@ class PreferenceReader {
     put("answers", text_under(kind_, "answers"));
     put("reference", reference());
     if (mismatched()) put("mismatched", "true");
-    hold_back(options_.draft(), "", rules("held_back"));
-    judge_options(options_.draft(), "", rules("without_effect"), rules("not_predicted"));
+    judge_section(options_.draft(), "", section_);
   }
 
  private:
-  Value rules(std::string_view name) const {
-    const Value* found = section_.find(name);
-    return found == nullptr ? Value{} : *found;
-  }
-
   void put(const std::string& key, const std::string& value) {
     const std::string whole = "training.preferences." + key;
     const std::string by = text_under(section_, "option");

@@ -63,6 +63,13 @@ void know_options(ImportDraft& draft, std::string_view prefix, const Value& rule
   }
 }
 
+// Returns the value under a key; null: there is none.
+const Value& part_of(const Value& mapping, std::string_view key) {
+  static const Value kNone;
+  const Value* found = mapping.find(key);
+  return found == nullptr ? kNone : *found;
+}
+
 const Value* rule_of(const Value& rules, const std::string& name) {
   const auto at = std::find_if(rules.items.begin(), rules.items.end(),
                                [&](const Value& rule) { return matches_any(rule.find("options"), name); });
@@ -125,11 +132,7 @@ ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name
   }
 }
 
-const Value& ProgramFacts::section(std::string_view key) const {
-  static const Value kNone;
-  const Value* found = document_.root().find(key);
-  return found == nullptr ? kNone : *found;
-}
+const Value& ProgramFacts::section(std::string_view key) const { return part_of(document_.root(), key); }
 
 void ProgramFacts::rename(std::vector<Setting>& settings) const {
   const Value& names = section("other_names");
@@ -170,15 +173,10 @@ void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const
   for (const Value::Field& option : dialect == nullptr ? std::vector<Value::Field>{} : dialect->fields) {
     draft.know(std::string(prefix) + option.key);
   }
-  hold_back(draft, prefix, section("held_back"));
-  judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
+  judge_section(draft, prefix, document_.root());
   for (const Value& other : section("rules_of").items) {
     const Value& rules = launch_facts(hardware_, other.scalar).root();
-    const auto part = [&](std::string_view key) {
-      const Value* found = rules.find(key);
-      return found == nullptr ? Value{} : *found;
-    };
-    judge_options(draft, prefix, part("without_effect"), part("not_predicted"));
+    judge_options(draft, prefix, part_of(rules, "without_effect"), part_of(rules, "not_predicted"));
   }
 }
 
@@ -218,6 +216,11 @@ void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules) 
     const std::string name = prefix == "--" ? setting->name : setting->name.substr(prefix.size());
     draft.obstruct(setting->where, fmt::format("{}: {}", name, reason));
   }
+}
+
+void judge_section(ImportDraft& draft, std::string_view prefix, const Value& section) {
+  hold_back(draft, prefix, part_of(section, "held_back"));
+  judge_options(draft, prefix, part_of(section, "without_effect"), part_of(section, "not_predicted"));
 }
 
 KnownModel known_model(const Value& entry, const Value& common, std::string_view name, const ScenarioSources& sources) {

@@ -62,6 +62,10 @@ void judge_options(ImportDraft& draft, std::string_view prefix, const Value& wit
 // `held_back`.
 void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules);
 
+// Judges settings that no reader asked for by the rules of a section: `held_back`, then `without_effect` and
+// `not_predicted`, of which the section may lack any.
+void judge_section(ImportDraft& draft, std::string_view prefix, const Value& section);
+
 // A model as a scenario states it (a name of models/, or a mapping of a model file's keys), or none.
 struct KnownModel {
   Value model;

@@ -4,7 +4,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostAnswers = 64;
+constexpr int kMaxAnswers = 64;  // to one prompt
 
 // In the order of Reference.
 const std::vector<std::string>& reference_names() {
@@ -18,7 +18,7 @@ const FieldTable<Preferences>& preference_fields() {
   using P = Preferences;
   using F = FieldTable<P>::Field;
   static const FieldTable<P> table = {
-      F("answers", &P::answers, {1, kMostAnswers}).required(),
+      F("answers", &P::answers, {1, kMaxAnswers}).required(),
       F("reference", &P::reference, {0, 0, reference_names}),
       F("mismatched", &P::mismatched, {}).if_set(),
   };

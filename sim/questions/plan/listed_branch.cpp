@@ -158,6 +158,7 @@ std::vector<ScheduleId> ListedBranch::kinds_of_schedules() const {
     const Schedule& schedule = schedule_of(listed.schedule);
     kinds.try_emplace({schedule.splits, schedule.pairs}, listed.schedule);
   }
+  if (kinds.empty()) return {job_.strategy.schedule};
   std::vector<ScheduleId> out;
   for (const auto& [kind, schedule] : kinds) out.push_back(schedule);
   return out;

@@ -23,7 +23,8 @@ class ListedBranch : public Branch {
   std::int64_t rows() const { return rows_; }
   // Returns a pipeline by its number, with the first choice of its row of recomputed layers.
   PipelineChoice pipeline(std::size_t number) const;
-  // Returns a schedule of the pipelines for each of those that split backward passes or pair passes, and for others.
+  // Returns a schedule of the pipelines for each of those that split backward passes or pair passes, and for others;
+  // without any pipeline that of the job.
   std::vector<ScheduleId> kinds_of_schedules() const;
   // Number of choices in the row of a pipeline.
   std::int64_t choices_of(std::size_t number) const {

@@ -224,8 +224,8 @@ void follow_order(const PricedBranch& branch, const PipelineChoice& choice, cons
   if (schedule.pairs || schedule.needs_times) return;
   for (int own = 0; own < branch.layout().count(); ++own) {
     const PipelineShape shape = branch.shape(choice, own);
-    constexpr double kMostPasses = 1e6;  // longer iterations are executed in part
-    if (3.0 * shape.stages * shape.chunks * shape.microbatches > kMostPasses) return;
+    constexpr double kMaxPasses = 1e6;  // an iteration with more passes is executed in part
+    if (3.0 * shape.stages * shape.chunks * shape.microbatches > kMaxPasses) return;
     CutStages cut(branch, choice, state, own, chunks, terms);
     follow_order_of(branch, choice, cut, own, terms, bound);
   }

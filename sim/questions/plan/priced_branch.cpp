@@ -60,7 +60,8 @@ PricedBranch::PricedBranch(ListedBranch branch, SharedBlocks& shared) : ListedBr
   kept_of_.resize(blocks().blocks.all.size());
   std::iota(kept_of_.begin(), kept_of_.end(), 0);
   for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
-  for (const std::size_t place : layout_->first_of_kind) settled_ranges_.push_back(settled_range(place));
+  const std::vector<ScheduleId> schedules = kinds_of_schedules();
+  for (const std::size_t place : layout_->first_of_kind) settled_ranges_.push_back(settled_range(place, schedules));
   first_ = &at(0);
   price_transfers();
 }
@@ -173,7 +174,7 @@ std::vector<double> PricedBranch::energies_at(std::size_t place, double settled,
 // A mix of layers settles no higher than the highest of the clocks at which each layer would settle alone. The mix may
 // settle lower than all of them: a host that is late in one layer makes up for it in another. Devices wait otherwise
 // where passes are split or paired.
-PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const {
+PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place, std::span<const ScheduleId> schedules) const {
   BlockSet& set = blocks(stage_of(place));
   const Job& own = job_at(stage_of(place));
   const auto splits_and_pairs = [](ScheduleId id) {
@@ -189,8 +190,6 @@ PricedBranch::SettledRange PricedBranch::settled_range(std::size_t place) const 
   for (const ForwardOnlyPass& pass : set.blocks.forward_only) {
     for (const LayerBlocks& layer : layers_) used.insert(set.blocks.layer_of(pass, layer.kept));
   }
-  std::vector<ScheduleId> schedules = kinds_of_schedules();
-  if (schedules.empty()) schedules.push_back(own.strategy.schedule);
   SettledRange out;
   for (const ScheduleId schedule : schedules) {
     std::optional<Job> scheduled;

@@ -83,7 +83,8 @@ class PricedBranch : public ListedBranch {
   KindTerms kind_terms(std::size_t place, double settled, double limit, std::span<const double> energies_j) const;
   std::vector<double> least_energies(std::size_t place, const SettledRange& settled, double limit) const;
   std::vector<double> energies_at(std::size_t place, double settled, double limit) const;
-  SettledRange settled_range(std::size_t place) const;
+  // `schedules`: kinds_of_schedules().
+  SettledRange settled_range(std::size_t place, std::span<const ScheduleId> schedules) const;
   void find_streams();
   void price_transfers();
   ShardedBlocks blocks_of(const Job& job) const;
