@@ -109,7 +109,8 @@ class TowerReader {
       const std::string last = field.key.substr(field.key.find('/') + 1);
       if (name == field.key || name == last || name.ends_with("/" + last)) return &field.value;
     }
-    hold(tower, fmt::format("no sizes are known of the tower for images {}", excerpt(name)));
+    hold(tower, fmt::format("no sizes are known of the tower for images {}: give the config.json of the whole model",
+                            excerpt(name)));
     return nullptr;
   }
 
