@@ -7,7 +7,9 @@
 #include "base/values.hpp"
 #include "base/yaml.hpp"
 #include "import/accelerate.hpp"
+#include "import/adapter_targets.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/file_beside.hpp"
 #include "import/hub_model.hpp"
 #include "import/json_file.hpp"
 #include "import/number_words.hpp"
@@ -15,6 +17,7 @@
 #include "import/preference_options.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/tool_kernels.hpp"
 #include "import/tuning_tools.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -67,12 +70,12 @@ class TrainerReader {
     read_projections();
     read_projections_of_tool();
     read_recomputation();
+    read_images();
     read_adapters();
     read_preferences();
     read_sharding();
     read_batch();
     read_framework();
-    note_weights();
     if (tool_ != nullptr) tool_->judge_rest(options_.draft());
     if (tool_ == nullptr) options_.draft().allow_own_options();
     facts_.judge_rest(options_.draft());
@@ -203,6 +206,7 @@ class TrainerReader {
     Option bfloat = options_.option("bf16");
     const Option half = options_.option("fp16");
     if (bfloat.setting == nullptr && options_.flag(half)) bfloat.value = scalar_value("false", Location{});
+    if (!options_.flag(half) && keeps_narrow_weights()) bfloat.value = scalar_value("true", Location{});
     const Option tensor = options_.option("tf32");
     const bool wide = !tensor.is_none() && options_.flag(tensor);
     if (options_.flag(bfloat) && options_.flag(half)) options_.fail(half, "bf16 or fp16, not both");
@@ -363,11 +367,61 @@ class TrainerReader {
     return (whole_number_of(least).value_or(1) + sequences - 1) / sequences;
   }
 
-  // Tells that a tool keeps weights narrower than the framework file does.
-  void note_weights() {
-    const std::string narrow = tool_ == nullptr ? "" : tool_->section("narrow_weights").scalar;
-    if (narrow.empty() || sharding_ == HubSharding::deepspeed || options_.flag("use_peft")) return;
-    options_.draft().notes.push_back({options_.option("bf16").value.where, narrow});
+  // Reads options of a tool that say how images come to a model with a tower: how many patches they have is the
+  // scenario's. Those of a model without a tower are judged by the tool's rules.
+  void read_images() {
+    const bool unknown = options_.said("model").empty();
+    if (tool_ == nullptr || (!unknown && !has_tower(options_.draft(), context_.sources))) return;
+    const Value& rules = tool_->section("images");
+    const Value* names = rules.find("options");
+    if (names == nullptr) return;
+    for (const Value& name : names->items) {
+      const Option option = options_.option(name.scalar);
+      if (!option.is_none()) options_.doubt(option, "images and their patches are as training.images says");
+    }
+    const std::string sign = text_under(rules, "only_with");
+    if (sign.empty() || unknown) return;
+    const Option by = options_.option(sign);
+    if (by.is_none()) options_.put(by, "training.images", "0", "text alone");
+  }
+
+  // Returns the framework with the habits of a tool that trains whole models on weights of 16 bits, always or by a
+  // switch. Without one, sharded weights are fp32 all the same (accelerate/utils/fsdp_utils.py); DeepSpeed has copies
+  // in fp32.
+  Value with_narrow_weights(Value framework) {
+    static const Value none;
+    const Value& narrow = tool_ == nullptr ? none : tool_->section("narrow_weights");
+    if (narrow.kind != Value::Kind::mapping || options_.flag("use_peft")) return framework;
+    const std::string name = text_under(narrow, "switch");
+    const Option by = options_.option(name.empty() ? "bf16" : name);
+    const bool whole = sharding_ == HubSharding::none;
+    const Value* habits = whole                            ? narrow.find("habits")
+                          : sharding_ == HubSharding::fsdp ? narrow.find("sharded")
+                                                           : nullptr;
+    if (habits == nullptr || !options_.flag(by)) return framework;
+    if (name.empty()) options_.draft().notes.push_back({by.value.where, text_under(narrow, "note")});
+    if (!name.empty()) options_.use(by, text_under(narrow, "note"));
+    if (const Value* moments = narrow.find("moments"); moments != nullptr && keeps_moments_of_parameters(*moments)) {
+      for (const char* key : {"training.first_moment", "training.second_moment"}) {
+        options_.put(by, key, "bf16", "the optimizer keeps its state in the type of the parameters");
+      }
+    }
+    return with_habits(std::move(framework), *habits);
+  }
+
+  // True if the switch by which a tool keeps weights in 16 bits is on.
+  bool keeps_narrow_weights() {
+    static const Value none;
+    const Value& narrow = tool_ == nullptr ? none : tool_->section("narrow_weights");
+    const std::string name = narrow.kind == Value::Kind::mapping ? text_under(narrow, "switch") : "";
+    return !name.empty() && options_.flag(options_.option(name));
+  }
+
+  // True if the optimizer is one of these words of the Trainer.
+  bool keeps_moments_of_parameters(const Value& optimizers) {
+    const std::string word = options_.word(options_.option("optim"));
+    return std::any_of(optimizers.items.begin(), optimizers.items.end(),
+                       [&](const Value& one) { return one.scalar == word; });
   }
 
   void read_framework() {
@@ -377,7 +431,8 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = with_loss(with_liger(*facts_.section("frameworks").find(name)));
+    Value framework = with_narrow_weights(with_loss(with_liger(*facts_.section("frameworks").find(name))));
+    if (tool_ != nullptr) framework = with_kernels_of_tool(options_, std::move(framework), tool_->section("kernels"));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
       options_.put(compile, "training.framework", std::move(framework), since(options_.option("loss_type")));
@@ -421,16 +476,27 @@ const ImportFile* file_of(std::span<const ImportFile> files, bool (*is)(const Im
   return at == files.end() ? nullptr : &*at;
 }
 
-// Returns the DeepSpeed JSON: one that is named must be among the files; one among the files counts even if it is not
-// named.
-const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::vector<Setting>& settings) {
-  const ImportFile* here = file_of(files, is_deepspeed_json);
+// Returns the DeepSpeed JSON: one that is named must be among the files, or lie beside the file that names it; one
+// among the files counts even if it is not named.
+std::optional<ImportFile> deepspeed_file(std::span<const ImportFile> files, const std::vector<Setting>& settings) {
+  const ImportFile* given = file_of(files, is_deepspeed_json);
+  std::optional<ImportFile> here = given == nullptr ? std::nullopt : std::optional(*given);
   for (const Setting& setting : settings) {
     const bool names =
         setting.name == "deepspeed" || setting.name == "accelerate:deepspeed_config.deepspeed_config_file";
     if (!names || setting.value.kind != Value::Kind::scalar || setting.value.scalar.empty()) continue;
     if (setting.value.scalar == "none" || setting.value.scalar == "null" || setting.value.scalar == "true") continue;
-    required_file(std::span(here, here == nullptr ? 0 : 1), setting.value.scalar, setting.where);
+    const std::span<const ImportFile> known(here ? &*here : nullptr, here ? 1 : 0);
+    auto beside = file_named(known, setting.value.scalar) == nullptr
+                      ? file_beside(files, setting.value.scalar, setting.where.file)
+                      : std::nullopt;
+    std::optional<ImportFile> found;
+    if (beside) found = ImportFile{std::move(beside->name), std::move(beside->text)};
+    if (found && is_deepspeed_json(*found)) {
+      here = std::move(found);
+    } else {
+      required_file(known, setting.value.scalar, setting.where);
+    }
   }
   return here;
 }
@@ -447,11 +513,11 @@ void read_hub_targets(OptionReader& options, const Option& option, const Program
   std::vector<Value> words = option.value.items;
   if (option.value.kind == Value::Kind::scalar) words = {option.value};
   for (const Value& word : words) {
-    const Value* layer = facts.section("adapter_targets").find(word.scalar);
-    if (layer == nullptr) {
+    const auto named = targets_of(word.scalar, facts.section("adapter_targets"), facts.section("adapter_places"));
+    if (!named) {
       return options.doubt(option, fmt::format("mirfak knows no linear layer {}", excerpt(word.scalar)));
     }
-    layers.insert(layer->scalar);
+    layers.insert(named->begin(), named->end());
   }
   options.put(option, "training.lora.targets",
               list_value(std::vector<std::string>(layers.begin(), layers.end()), option.value.where));
@@ -483,8 +549,8 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
     for (Setting& setting : settings) whole.push_back(std::move(setting));
     settings = std::move(whole);
   }
-  const ImportFile* deepspeed = deepspeed_file(files, settings);
-  if (deepspeed != nullptr) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
+  const std::optional<ImportFile> deepspeed = deepspeed_file(files, settings);
+  if (deepspeed) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
   if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
   const bool inline_deepspeed = std::any_of(
       settings.begin(), settings.end(), [](const Setting& setting) { return setting.name.starts_with("deepspeed."); });
@@ -497,10 +563,10 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);
   if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
     draft.use(*file, "its settings stand above");
-  if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
+  if (inline_deepspeed || (deepspeed && !says.sharding)) says.sharding = HubSharding::deepspeed;
   const HubSharding sharding =
       TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, program, script, context, says).read();
-  if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
+  if (sharding == HubSharding::deepspeed && (deepspeed || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;
     read_deepspeed(draft, inside, std::string(kDeepSpeedPrefix), "the Trainer");

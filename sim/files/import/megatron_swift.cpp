@@ -63,7 +63,8 @@ class SwiftModel {
       fail_input(id->value.where.known() ? id->value.where : id->where,
                  fmt::format("models/ does not have {}", excerpt(name)), "give its config.json as well");
     }
-    Value model = with_predictions(known->model);
+    if (is_model_path(known->model.scalar)) judge_predictions(false);
+    Value model = is_model_path(known->model.scalar) ? known->model : with_predictions(known->model);
     draft_.take(*id, "model", model);
     return model;
   }

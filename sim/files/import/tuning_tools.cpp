@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/file_beside.hpp"
 #include "import/gpt_neox.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
@@ -14,6 +15,7 @@
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/tool_kernels.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
@@ -54,14 +56,20 @@ void translate_word(Setting& setting, const Value& rule) {
   setting.name = to->scalar;
 }
 
-// Puts the settings of a file that the tool brings in the place of the file's name.
-void expand_presets(std::vector<Setting>& settings, const Value& presets) {
+// Returns what a value means beyond the Trainer's word for it; "": nothing.
+std::string note_of(const Setting& setting, const Value& rule) {
+  const Value* notes = rule.kind == Value::Kind::mapping ? rule.find("notes") : nullptr;
+  return notes == nullptr || setting.value.kind != Value::Kind::scalar ? "" : text_under(*notes, setting.value.scalar);
+}
+
+// Puts the settings of a file that the tool brings in the place of the file's name, unless there is such a file.
+void expand_presets(std::vector<Setting>& settings, const Value& presets, std::span<const ImportFile> files) {
   std::vector<Setting> out;
   for (Setting& setting : settings) {
     const Value* names = presets.find(setting.name);
     const bool word = setting.value.kind == Value::Kind::scalar;
     const Value* preset = names == nullptr || !word ? nullptr : names->find(setting.value.scalar);
-    if (preset == nullptr) {
+    if (preset == nullptr || file_beside(files, setting.value.scalar, setting.where.file)) {
       out.push_back(std::move(setting));
       continue;
     }
@@ -78,19 +86,29 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
                         const ImportContext& context) {
   const ProgramFacts facts(context.sources, tool);
   const Value& words = facts.section("words");
-  std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
-  expand_presets(settings, facts.section("presets"));
+  // A key without a value is as if it were not there.
+  std::erase_if(settings,
+                [](const Setting& setting) { return setting.name.empty() || setting.value.kind == Value::Kind::null; });
+  expand_presets(settings, facts.section("presets"), files);
+  add_settings_of_plugins(settings, facts.section("plugins"));
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) names.push_back(setting.name);
   const auto stated = [&](const std::string& name) {
-    return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
-      return setting.value.kind != Value::Kind::null && (setting.name == name || setting.name.starts_with(name + "."));
-    });
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& one) { return one == name || one.starts_with(name + "."); });
   };
+  std::vector<ImportObstacle> notes;
   for (Setting& setting : settings) {
     const Value* rule = words.find(setting.name);
     const std::string beside = rule == nullptr ? "" : text_under(*rule, "beside");
-    if (rule != nullptr && (beside.empty() || stated(beside))) translate_word(setting, *rule);
+    if (rule == nullptr || (!beside.empty() && !stated(beside))) continue;
+    const std::string note = note_of(setting, *rule);
+    if (!note.empty()) notes.push_back({setting.where, fmt::format("{}: {}", setting.text, note)});
+    translate_word(setting, *rule);
   }
-  return import_trainer(std::move(settings), files, context, &facts);
+  ImportDraft draft = import_trainer(std::move(settings), files, context, &facts);
+  draft.notes.insert(draft.notes.end(), notes.begin(), notes.end());
+  return draft;
 }
 
 ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContext& context, std::string_view tool) {
