@@ -177,6 +177,13 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   const ImportedJob whole = swift("--per_device_train_batch_size 1");
   CHECK(std::any_of(whole.draft.notes.begin(), whole.draft.notes.end(), of_weights));
   CHECK(said(whole.draft, "training.first_moment") == "bf16");
+  // The states of projected gradients have the type of the gradients.
+  CHECK(said(swift("--use_galore true").draft, "training.first_moment").empty());
+  const ImportedJob path = imported({{"run.sh",
+                                      "#!/bin/bash\ndeepspeed swift/cli/sft.py --model Qwen/Qwen3-8B "
+                                      "--tuner_type lora --model_name my-robot\n"}});
+  CHECK(path.complete);
+  CHECK(said(path.draft, "model") == "qwen3-8b");
   CHECK_THROWS_AS(swift("--deepspeed mine.json"), Error);
 }
 

@@ -12,6 +12,7 @@
 #include "import/file_beside.hpp"
 #include "import/hub_model.hpp"
 #include "import/json_file.hpp"
+#include "import/narrow_weights.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/preference_options.hpp"
@@ -206,7 +207,9 @@ class TrainerReader {
     Option bfloat = options_.option("bf16");
     const Option half = options_.option("fp16");
     if (bfloat.setting == nullptr && options_.flag(half)) bfloat.value = scalar_value("false", Location{});
-    if (!options_.flag(half) && keeps_narrow_weights()) bfloat.value = scalar_value("true", Location{});
+    // A tool that trains in 16 bits alone needs no autocast, and is as fast.
+    const std::string pure = tool_ == nullptr ? "" : text_under(tool_->section("narrow_weights"), "switch");
+    if (!pure.empty() && options_.flag(options_.option(pure))) bfloat.value = scalar_value("true", Location{});
     const Option tensor = options_.option("tf32");
     const bool wide = !tensor.is_none() && options_.flag(tensor);
     if (options_.flag(bfloat) && options_.flag(half)) options_.fail(half, "bf16 or fp16, not both");
@@ -385,43 +388,22 @@ class TrainerReader {
     if (by.is_none()) options_.put(by, "training.images", "0", "text alone");
   }
 
-  // Returns the framework with the habits of a tool that trains whole models on weights of 16 bits, always or by a
-  // switch. Without one, sharded weights are fp32 all the same (accelerate/utils/fsdp_utils.py); DeepSpeed has copies
-  // in fp32.
-  Value with_narrow_weights(Value framework) {
+  // Returns how the weights that are trained are kept; nullopt: in fp32.
+  std::optional<NarrowWeights> kept_narrow() {
     static const Value none;
-    const Value& narrow = tool_ == nullptr ? none : tool_->section("narrow_weights");
-    if (narrow.kind != Value::Kind::mapping || options_.flag("use_peft")) return framework;
-    const std::string name = text_under(narrow, "switch");
-    const Option by = options_.option(name.empty() ? "bf16" : name);
-    const bool whole = sharding_ == HubSharding::none;
-    const Value* habits = whole                            ? narrow.find("habits")
-                          : sharding_ == HubSharding::fsdp ? narrow.find("sharded")
-                                                           : nullptr;
-    if (habits == nullptr || !options_.flag(by)) return framework;
-    if (name.empty()) options_.draft().notes.push_back({by.value.where, text_under(narrow, "note")});
-    if (!name.empty()) options_.use(by, text_under(narrow, "note"));
-    if (const Value* moments = narrow.find("moments"); moments != nullptr && keeps_moments_of_parameters(*moments)) {
-      for (const char* key : {"training.first_moment", "training.second_moment"}) {
-        options_.put(by, key, "bf16", "the optimizer keeps its state in the type of the parameters");
-      }
-    }
-    return with_habits(std::move(framework), *habits);
+    return narrow_weights(options_, tool_ == nullptr ? none : tool_->section("narrow_weights"),
+                          facts_.section("narrow_weights"));
   }
 
-  // True if the switch by which a tool keeps weights in 16 bits is on.
-  bool keeps_narrow_weights() {
-    static const Value none;
-    const Value& narrow = tool_ == nullptr ? none : tool_->section("narrow_weights");
-    const std::string name = narrow.kind == Value::Kind::mapping ? text_under(narrow, "switch") : "";
-    return !name.empty() && options_.flag(options_.option(name));
-  }
-
-  // True if the optimizer is one of these words of the Trainer.
-  bool keeps_moments_of_parameters(const Value& optimizers) {
-    const std::string word = options_.word(options_.option("optim"));
-    return std::any_of(optimizers.items.begin(), optimizers.items.end(),
-                       [&](const Value& one) { return one.scalar == word; });
+  // Returns the framework with whole models trained in 16 bits, where nothing has copies in fp32: DeepSpeed does, and
+  // adapters are apart.
+  Value with_weights(Value framework) {
+    const std::optional<NarrowWeights> narrow = kept_narrow();
+    const bool sharded = sharding_ == HubSharding::fsdp;
+    const bool holds = narrow && sharding_ != HubSharding::deepspeed && (!sharded || narrow->sharded) &&
+                       options_.said("training.precision") == "bf16" && !options_.flag("use_peft");
+    if (!holds) return framework;
+    return with_narrow_weights(options_, std::move(framework), *narrow, facts_.section("narrow_weights"), sharded);
   }
 
   void read_framework() {
@@ -431,7 +413,7 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = with_narrow_weights(with_loss(with_liger(*facts_.section("frameworks").find(name))));
+    Value framework = with_weights(with_loss(with_liger(*facts_.section("frameworks").find(name))));
     if (tool_ != nullptr) framework = with_kernels_of_tool(options_, std::move(framework), tool_->section("kernels"));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
