@@ -62,8 +62,8 @@ std::optional<ShellFile> file_beside(std::span<const ImportFile> files, const st
     if (!above.has_filename()) above = above.parent_path();
     constexpr int most = 4;
     for (int i = 0; i < most && above.has_relative_path(); ++i) folders.push_back(above = above.parent_path());
-    for (const fs::path& above_it : folders) {
-      if (auto found = read_beside(above_it / wanted)) return found;
+    for (const fs::path& start : folders) {
+      if (auto found = read_beside(start / wanted)) return found;
     }
   }
   std::optional<ShellFile> other = read_beside(naming.parent_path() / wanted.filename());
