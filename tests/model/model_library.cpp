@@ -181,6 +181,18 @@ TEST_CASE("models that are stated by their config.json, or have one, have the pa
   check_count("nemotron-h-56b", 56'324'350'464);
   check_count("qwen3-vl-4b", 4'437'815'808);
   check_count("qwen3-vl-30b-a3b", 31'070'754'032);
+  check_count("internvl2-2b", 2'205'754'368);
+  check_count("internvl2-8b", 8'075'365'376);
+  check_count("internvl2-26b", 25'514'186'112);
+  check_count("internvl2.5-1b", 938'193'024);
+  check_count("internvl2.5-4b", 3'712'637'952);
+  check_count("internvl3-8b", 7'944'373'760);
+  check_count("internvl3.5-1b", 1'060'897'792);
+  check_count("internlm2-1.8b", 1'889'110'016);
+  check_count("internlm2-7b", 7'737'708'544);
+  check_count("internlm2-20b", 19'861'149'696);
+  check_count("yi-6b", 6'061'035'520);
+  check_count("yi-34b", 34'388'917'248);
   check_count("qwen3.5-27b", 27'356'728'560);
   check_count("qwen3.5-122b-a10b", 122'562'817'776);
   check_count("tinyllama-1.1b", 1'100'048'384);
