@@ -93,6 +93,97 @@ TEST_CASE("towers and projectors that nobody described are refused at their plac
   CHECK(refusal(llava("Qwen/Qwen3-8B", kClip + "--lora_enable False --lora_r 8")).empty());
 }
 
+std::string internvl(const std::string& options, const std::string& program = "internvl_chat_finetune.py") {
+  return "torchrun --nproc_per_node 8 internvl/train/" + program +
+         " --conv_style internvl2_5 --meta_path data.json --bf16 True --force_image_size 448 --down_sample_ratio 0.5 "
+         "--per_device_train_batch_size 2 --gradient_accumulation_steps 3 " +
+         options;
+}
+
+const std::string kInternVl = "--model_name_or_path ./pretrained/InternVL2-8B --max_seq_length 4096 ";
+
+TEST_CASE("InternVL's program: batch, length, recomputation and frozen parts, with its own defaults") {
+  const ImportedJob job = script(internvl(kInternVl + "--freeze_backbone True --freeze_llm False --freeze_mlp False"));
+  CHECK(job.complete);
+  CHECK(parameters(job) == 8075365376);
+  CHECK(said(job.draft, "training.global_batch") == "48");
+  CHECK(said(job.draft, "training.sequence_length") == "4096");
+  CHECK(said(job.draft, "training.precision") == "bf16");
+  CHECK(said(job.draft, "training.frozen") == "[tower]");
+  CHECK(said(job.draft, "strategy.recompute") == "full");  // grad_checkpoint is on unless it is said to be off
+  const auto recompute = [](const std::string& options) {
+    return said(script(internvl(kInternVl + options)).draft, "strategy.recompute");
+  };
+  CHECK(recompute("--grad_checkpoint False") == "none");
+  CHECK(recompute("--grad_checkpoint True --gradient_checkpointing False") == "full");
+  CHECK(said(script(internvl("--model_name_or_path OpenGVLab/InternVL3-2B")).draft, "training.sequence_length") ==
+        "8192");
+}
+
+TEST_CASE("InternVL's packed sequences are as long as the packing says") {
+  const auto length = [](const std::string& options) {
+    return said(script(internvl(kInternVl + options)).draft, "training.sequence_length");
+  };
+  CHECK(length("--use_packed_ds True --max_packed_tokens 16384") == "16384");
+  CHECK(length("--use_packed_ds True") == "8192");
+  CHECK(length("--use_packed_ds False --max_packed_tokens 16384") == "4096");
+  CHECK(has(refusal(internvl(kInternVl + "--use_packed_ds True --max_packed_tokens many")), "max_packed_tokens"));
+}
+
+// A tower of 24 layers with biases, or of 45 with norms of all queries and all keys; a class token and its place; no
+// norm behind the layers. The projector: a norm of four patches side by side, and two matrices with biases.
+TEST_CASE("InternVL's tower and language model that stand apart") {
+  const auto tower = [](double h, double f, double layers, double qkv) {
+    const double layer = 4 * h * h + h + 2 * h * f + f + h + 2 * h + qkv;  // scales of both branches; norms in qkv
+    return 588 * h + h + h + 1025 * h + layers * layer;
+  };
+  const auto projector = [](double h, double d) { return 8 * h + 4 * h * d + d + d * d + d; };
+  const auto count = [](const std::string& vision, const std::string& language) {
+    const ImportedJob job = script(internvl("--vision_path ./pretrained/" + vision + " --llm_path " + language +
+                                                " --max_seq_length 4096 --freeze_llm True --freeze_backbone True",
+                                            "internvl_chat_pretrain.py"));
+    CHECK(job.complete);
+    CHECK(said(job.draft, "training.frozen") == "[decoder, tower]");
+    return parameters(job);
+  };
+  CHECK(count("InternViT-300M-448px-V2_5", "internlm/internlm2_5-7b-chat") ==
+        7737708544 + tower(1024, 4096, 24, 3 * 1024 + 4 * 1024) + projector(1024, 4096));
+  CHECK(count("InternViT-6B-448px-V2_5", "./pretrained/internlm2_5-20b-chat") ==
+        19861149696 + tower(3200, 12800, 45, 2 * 3200 + 2 * 3200) + projector(3200, 6144));
+  CHECK(has(refusal(internvl("--vision_path ./InternViT-1B --llm_path Qwen/Qwen3-8B")), "no sizes are known"));
+}
+
+TEST_CASE("InternVL's adapters stand in the language model, and the rest has to be frozen") {
+  const std::string rank = kInternVl + "--use_llm_lora 16 --freeze_llm True ";
+  const ImportedJob job = script(internvl(rank + "--freeze_backbone True --freeze_mlp True"));
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.lora.rank") == "16");
+  CHECK(said(job.draft, "training.lora.dropout") == "0.05");
+  CHECK(said(job.draft, "training.frozen") == "[projector, tower]");
+  CHECK(has(refusal(internvl(rank + "--freeze_backbone True")), "the projector is trained whole beside adapters"));
+  CHECK(has(refusal(internvl(rank + "--freeze_mlp True")), "the tower is trained whole beside adapters"));
+  const ImportedJob none = script(internvl(kInternVl + "--use_llm_lora 0"));
+  CHECK(none.complete);
+  CHECK(said(none.draft, "training.lora").empty());
+  CHECK(said(none.draft, "training.frozen").empty());
+}
+
+TEST_CASE("what InternVL's program does and mirfak does not describe is refused at its place") {
+  const auto refused = [](const std::string& options) { return refusal(internvl(kInternVl + options)); };
+  CHECK(has(refused("--use_backbone_lora 8"), "use_backbone_lora"));
+  CHECK(has(refused("--unfreeze_vit_layers -4"), "unfreeze_vit_layers"));
+  CHECK(has(refused("--force_image_size 224"), "another size"));
+  CHECK(has(refused("--down_sample_ratio 1.0"), "other vectors"));
+  CHECK(has(refused("--freeze_llm maybe"), "freeze_llm"));
+  CHECK(has(refused("--use_llm_lora few"), "'few'"));
+  CHECK(has(refusal(internvl("--model_name_or_path Qwen/Qwen3-8B")), "qwen3-8b has none"));
+  CHECK(has(refusal(internvl(kInternVl, "internvl_chat_mpo.py")), "two answers"));
+  // The frozen parts stay where the user states the model.
+  const ImportedJob own = script(internvl("--model_name_or_path work_dirs/mine --freeze_backbone True"));
+  CHECK_FALSE(own.complete);
+  CHECK(said(own.draft, "training.frozen") == "[tower]");
+}
+
 TEST_CASE("tools that freeze the tower of a model unless told otherwise") {
   const std::string swift =
       "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-VL-4B-Instruct --dataset d --max_length 2048 ";

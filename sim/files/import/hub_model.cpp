@@ -81,6 +81,7 @@ class TowerReader {
       return true;
     }
     const Value* sizes = sizes_of(tower);
+    if (sizes != nullptr) options_.use(tower, "a tower for images");
     const bool projects = read_projector();
     judge_section(options_.draft(), options_.prefix(), rules_);
     if (sizes == nullptr || !projects || !decoder) return true;
@@ -138,6 +139,8 @@ class TowerReader {
     set_field(model, "source", scalar_value(fmt::format("{}; {}", decoder.source, text_under(rules_, "source")), {}));
     set_field(model, "config", config);
     options_.put(tower, "model", model, "a tower for images in front of the language model");
+    const std::string note = text_under(rules_, "note");
+    if (!note.empty()) options_.draft().notes.push_back({tower.setting->where, note});
   }
 
   OptionReader& options_;
@@ -148,13 +151,18 @@ class TowerReader {
 // Reads what of a model with a tower is not trained.
 class FrozenReader {
  public:
-  FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context)
-      : options_(options), rules_(rules), has_tower_(has_tower(options.draft(), context.sources)) {}
+  FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context, bool of_vision)
+      : options_(options), rules_(rules), has_tower_(of_vision) {
+    const std::optional<ModelSpec> model = model_so_far(options.draft(), context.sources);
+    if (model) has_tower_ = model->image_tokens > 0;
+  }
 
   void read() {
     change(rules_, "first", true);
     for (const Value::Field& field : part("switches")) read_switch(field.key, field.value);
     for (const Value::Field& field : part("lists")) read_list(field.key, field.value);
+    const Value* adapted = rules_.find("adapted");
+    if (adapted != nullptr && has_tower_ && !options_.said("training.lora.rank").empty()) stand_beside(*adapted);
     if (!has_tower_ || frozen_.empty()) return;
     const Value parts = list_value(std::vector<std::string>(frozen_.begin(), frozen_.end()), {});
     if (by_) return options_.put(*by_, "training.frozen", parts, "not trained");
@@ -176,6 +184,26 @@ class FrozenReader {
     }
   }
 
+  // Judges the parts of a model whose adapters stand in the parts `adapted`, which they freeze.
+  void stand_beside(const Value& adapted) {
+    change(rules_, "adapted", false);
+    for (const char* part : {"tower", "projector", "decoder"}) {
+      const bool has =
+          std::any_of(adapted.items.begin(), adapted.items.end(), [&](const Value& one) { return one.scalar == part; });
+      if (has || frozen_.contains(part)) continue;
+      options_.draft().obstruct(
+          by_ ? by_->setting->where : Location{},
+          fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
+                      join_or(words_of(adapted))));
+    }
+  }
+
+  static std::vector<std::string> words_of(const Value& list) {
+    std::vector<std::string> out;
+    for (const Value& one : list.items) out.push_back(one.scalar);
+    return out;
+  }
+
   // True if the option counts, which is then used.
   bool counts(const Option& option) {
     if (option.setting == nullptr) return false;
@@ -184,7 +212,7 @@ class FrozenReader {
       return false;
     }
     options_.use(option, "decides what is trained");
-    by_ = option;
+    if (!by_) by_ = option;
     return true;
   }
 
@@ -192,6 +220,7 @@ class FrozenReader {
     Option option = options_.option(name);
     if (!counts(option)) option = {name, nullptr, scalar_value(text_under(entry, "unsaid"), {})};
     if (option.is_none() || !options_.flag(option)) return;
+    if (option.setting != nullptr) by_ = option;
     change(entry, "freezes", true);
     change(entry, "trains", false);
   }
@@ -200,6 +229,7 @@ class FrozenReader {
   void read_list(const std::string& name, const Value& words) {
     const Option option = options_.option(name);
     if (option.is_none() || !counts(option)) return;
+    by_ = option;
     for (const Value::Field& field : words.fields) frozen_.insert(field.value.scalar);
     for (const Value& word : words_at_commas(option.value).items) {
       const std::string trained = text_under(words, word.scalar);
@@ -216,9 +246,9 @@ class FrozenReader {
 
   OptionReader& options_;
   const Value& rules_;
-  const bool has_tower_;
+  bool has_tower_;
   std::set<std::string> frozen_;
-  std::optional<Option> by_;  // the last option that decides
+  std::optional<Option> by_;  // the last option that changes something, or else the first that could
 };
 
 }  // namespace
@@ -249,8 +279,8 @@ bool read_tower(OptionReader& options, const Value& rules, const ImportContext& 
   return TowerReader(options, rules, context).read();
 }
 
-void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context) {
-  if (rules.kind == Value::Kind::mapping) FrozenReader(options, rules, context).read();
+void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context, bool of_vision) {
+  if (rules.kind == Value::Kind::mapping) FrozenReader(options, rules, context, of_vision).read();
 }
 
 }  // namespace mirfak

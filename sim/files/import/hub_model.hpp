@@ -22,6 +22,8 @@ bool has_tower(const ImportDraft& draft, const ScenarioSources& sources);
 
 // Sets training.frozen of a model that has a tower for images, by the options that freeze or train its parts: `rules`
 // are the section `frozen` of the program's facts. Options that freeze parts of a model without a tower have no effect.
-void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context);
+// `of_vision`: the program or its options say that the model has a tower, which counts while nothing says the model.
+// Call this function after the options of adapters are read.
+void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context, bool of_vision);
 
 }  // namespace mirfak

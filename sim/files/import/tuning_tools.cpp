@@ -31,6 +31,7 @@ constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
+constexpr std::string_view kInternVlFacts = "internvl";
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -48,6 +49,7 @@ void translate_word(Setting& setting, const Value& rule) {
     setting.value.scalar = value->scalar;
   } else if (word && list != nullptr) {
     setting.value = words_at_commas(setting.value);
+  } else if (word && text_under(rule, "others") == "true") {
   } else if (values != nullptr && word && to->scalar != setting.name) {
     return;
   }
@@ -104,6 +106,7 @@ std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, c
   const auto known = KnownPrograms(context.sources).of_launch(command);
   if (known && known->reader == kSwiftFacts) return kSwiftFacts;
   if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
+  if (known && known->reader == kInternVlFacts) return kInternVlFacts;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
 }
