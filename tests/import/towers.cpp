@@ -60,6 +60,60 @@ TEST_CASE("a tower for images in front of a language model: as many parameters a
   CHECK(parameters(other) == 7615616512.0 + tower + h * d + d + d * d + d);
 }
 
+// InternViT-6B at 224 pixels, whose places are those of 336: layers without biases of queries, with norms of all
+// queries and all keys and scales of both branches; one matrix to the words.
+TEST_CASE("LLaVA's projector of one matrix, and InternVL's tower in LLaVA's program") {
+  const ImportedJob job = script(llava("lmsys/vicuna-7b-v1.5", "--vision_tower ./pretrained/InternViT-6B-224px"));
+  CHECK(job.complete);
+  constexpr double h = 3200;
+  constexpr double f = 12800;
+  const double layer = 4 * h * h + h + 2 * h * f + f + h + 2 * h + 2 * h + 2 * h;
+  CHECK(parameters(job) == 6738415616.0 + 588 * h + h + h + 577 * h + 48 * layer + h * 4096 + 4096);
+}
+
+std::string vila(const std::string& options) {
+  return "torchrun --nproc_per_node 8 llava/train/train_mem.py --data_mixture mix --mm_vision_select_feature "
+         "cls_patch " +
+         kSizes + "--model_name_or_path Qwen/Qwen2-7B-Instruct " + options;
+}
+
+// SigLIP's so400m with all of its layers, at 384 pixels (27 x 27 patches) or 448 (32 x 32), which are filled up to
+// 28 x 28 or 33 x 33 before 4 or 9 stand side by side.
+TEST_CASE("VILA's program: its projectors, and parts that are trained only where it says so") {
+  const auto tower = [](double side) {
+    constexpr double h = 1152;
+    constexpr double f = 4304;
+    return 588 * h + h + side * side * h + 27 * (4 * h * h + 4 * h + 2 * h * f + f + h + 4 * h) + 2 * h;
+  };
+  constexpr double d = 3584;
+  constexpr double four = 4.0 * 1152;
+  constexpr double nine = 9.0 * 1152;
+  constexpr double three = 3.0 * 1152;
+  const std::string all = "--tune_vision_tower True --tune_mm_projector True --tune_language_model True ";
+  const ImportedJob merged = script(vila(all + "--mm_projector mlp_downsample"));
+  CHECK(merged.complete);
+  CHECK(said(merged.draft, "training.frozen").empty());
+  CHECK(parameters(merged) == 7615616512.0 + tower(27) + 2 * four + four * d + d + d * d + d);
+  CHECK(scenario_of(merged.draft, "hgx-h100", 1).job.model.image_tokens == 14 * 14);
+  const ImportedJob large = script(vila(all + "--mm_projector mlp_downsample_3x3_fix --vision_tower "
+                                              "Efficient-Large-Model/paligemma-siglip-so400m-patch14-448"));
+  CHECK(large.complete);
+  CHECK(parameters(large) ==
+        7615616512.0 + tower(32) + 2 * nine + nine * three + three + 2 * three + three * d + d + d * d + d);
+  CHECK(scenario_of(large.draft, "hgx-h100", 1).job.model.image_tokens == 11 * 11);
+  CHECK(said(script(vila("--tune_mm_projector True")).draft, "training.frozen") == "[decoder, tower]");
+}
+
+TEST_CASE("what VILA's program does and mirfak does not describe is refused at its place") {
+  const auto refused = [](const std::string& options) { return refusal(vila("--tune_mm_projector True " + options)); };
+  CHECK(has(refused("--dynamic_s2 True"), "several sizes"));
+  CHECK(has(refused("--mm_projector mlp_downsample_3x3_s2"), "stands mlp_downsample_3x3_s2"));
+  CHECK(has(refused("--seq_parallel_size 4"), "sequences by heads or rings"));
+  CHECK(has(refused("--quantize_model fp8Activation_qwen2"), "8 bits"));
+  CHECK(has(refused("--vision_tower nvidia/C-RADIOv2-H"), "no sizes are known"));
+  CHECK(has(refused("--tune_vision_tower some"), "tune_vision_tower"));
+}
+
 TEST_CASE("programs of vision are read where their model has a tower") {
   const std::string options = kSizes + "--image_folder images --model_name_or_path lmsys/vicuna-7b-v1.5 " + kClip;
   CHECK(script("torchrun --nproc_per_node 8 -m llava.train.train" + options).complete);
@@ -86,7 +140,7 @@ TEST_CASE("parts that a program of LLaVA's kind trains") {
 TEST_CASE("towers and projectors that nobody described are refused at their place") {
   CHECK(has(refusal(llava("Qwen/Qwen3-8B", "--vision_tower my/tower --mm_projector_type mlp2x_gelu")),
             "no sizes are known of the tower for images my/tower"));
-  CHECK(has(refusal(llava("Qwen/Qwen3-8B", "--vision_tower openai/clip-vit-large-patch14-336")), "stands linear"));
+  CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--mm_projector_type identity")), "stands identity"));
   CHECK(has(refusal(llava("microsoft/phi-2", kClip)), "phi-2, whose layers are not Llama's"));
   CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--moe_enable True")), "mixtures of experts"));
   CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--lora_enable True --lora_r 8")), "trained whole beside adapters"));
@@ -106,6 +160,7 @@ TEST_CASE("InternVL's program: batch, length, recomputation and frozen parts, wi
   const ImportedJob job = script(internvl(kInternVl + "--freeze_backbone True --freeze_llm False --freeze_mlp False"));
   CHECK(job.complete);
   CHECK(parameters(job) == 8075365376);
+  CHECK(scenario_of(job.draft, "hgx-h100", 1).job.model.image_tokens == 256);  // of a tile of 32 x 32 patches
   CHECK(said(job.draft, "training.global_batch") == "48");
   CHECK(said(job.draft, "training.sequence_length") == "4096");
   CHECK(said(job.draft, "training.precision") == "bf16");

@@ -28,6 +28,8 @@ bool is_below_home(const Option& option) {
          option.value.scalar.starts_with('/');
 }
 
+Location where_of(const Option& option) { return option.setting == nullptr ? Location{} : option.setting->where; }
+
 // Returns the model that the draft's scenario has so far; nullopt: none, or one that is refused when the scenario is
 // read.
 std::optional<ModelSpec> model_so_far(const ImportDraft& draft, const ScenarioSources& sources) {
@@ -73,7 +75,7 @@ class TowerReader {
 
   bool read() {
     const Option tower = options_.option("vision_tower");
-    if (tower.setting == nullptr || tower.is_none()) return false;
+    if (tower.is_none()) return false;
     const std::optional<ModelSpec> decoder = model_so_far(options_.draft(), context_.sources);
     if (decoder && decoder->image_tokens > 0) {
       options_.use(tower, "the model's own tower");
@@ -84,6 +86,13 @@ class TowerReader {
     if (sizes != nullptr) options_.use(tower, "a tower for images");
     const bool projects = read_projector();
     judge_section(options_.draft(), options_.prefix(), rules_);
+    if (!decoder) {
+      options_.draft().notes.push_back(
+          {where_of(tower),
+           fmt::format("{}: a model that is stated in place of the language model has to have its tower: "
+                       "a language model alone leaves out all images",
+                       tower.name)});
+    }
     if (sizes == nullptr || !projects || !decoder) return true;
     const std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
     if (!keys) {
@@ -99,8 +108,7 @@ class TowerReader {
  private:
   void hold(const Option& option, const std::string& reason) {
     options_.doubt(option, reason);
-    options_.draft().obstruct(option.setting == nullptr ? Location{} : option.setting->where,
-                              fmt::format("{}: {}", option.name, reason));
+    options_.draft().obstruct(where_of(option), fmt::format("{}: {}", option.name, reason));
   }
 
   // Returns the sizes of the tower, by its name on the hub or by a path that ends in this name.
@@ -118,10 +126,11 @@ class TowerReader {
   bool read_projector() {
     const Option projector = options_.option("mm_projector_type");
     const std::string word = projector.is_none() ? "" : options_.word(projector);
+    projector_ = word;
     const Value& described = *rules_.find("projectors");
     const bool known = std::any_of(described.items.begin(), described.items.end(),
                                    [&](const Value& one) { return one.scalar == word; });
-    if (known) options_.use(projector, "two matrices between tower and words");
+    if (known) options_.use(projector, "what stands between tower and words");
     if (!known) hold(projector, fmt::format("between tower and words stands {}, which mirfak does not describe", word));
     return known;
   }
@@ -131,6 +140,8 @@ class TowerReader {
     set_field(config, "model_type", scalar_value(text_under(rules_, "model_type"), {}));
     set_field(config, "text_config", keys);
     set_field(config, "vision_config", sizes);
+    const std::string key = text_under(rules_, "projector_key");
+    if (!key.empty()) set_field(config, key, scalar_value(projector_, {}));
     set_field(config, "tie_word_embeddings", scalar_value(decoder.tied_embeddings ? "true" : "false", {}));
     const std::string name = options_.word(tower);
     Value model;
@@ -140,12 +151,13 @@ class TowerReader {
     set_field(model, "config", config);
     options_.put(tower, "model", model, "a tower for images in front of the language model");
     const std::string note = text_under(rules_, "note");
-    if (!note.empty()) options_.draft().notes.push_back({tower.setting->where, note});
+    if (!note.empty()) options_.draft().notes.push_back({where_of(tower), note});
   }
 
   OptionReader& options_;
   const Value& rules_;
   const ImportContext& context_;
+  std::string projector_;  // the program's word for it
 };
 
 // Reads what of a model with a tower is not trained.
@@ -192,7 +204,7 @@ class FrozenReader {
           std::any_of(adapted.items.begin(), adapted.items.end(), [&](const Value& one) { return one.scalar == part; });
       if (has || frozen_.contains(part)) continue;
       options_.draft().obstruct(
-          by_ ? by_->setting->where : Location{},
+          by_ ? where_of(*by_) : Location{},
           fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
                       join_or(words_of(adapted))));
     }

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -31,7 +32,8 @@ constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
-constexpr std::string_view kInternVlFacts = "internvl";
+// Programs that their names or options tell, whose facts are called as their readers.
+constexpr std::array<std::string_view, 4> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -104,9 +106,8 @@ ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContex
 // Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
 std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
   const auto known = KnownPrograms(context.sources).of_launch(command);
-  if (known && known->reader == kSwiftFacts) return kSwiftFacts;
-  if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
-  if (known && known->reader == kInternVlFacts) return kInternVlFacts;
+  const auto* const named = std::find(kNamedTools.begin(), kNamedTools.end(), known ? known->reader : std::string());
+  if (named != kNamedTools.end()) return *named;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
 }
