@@ -107,6 +107,7 @@ TEST_CASE("VILA's program: its projectors, and parts that are trained only where
 TEST_CASE("what VILA's program does and mirfak does not describe is refused at its place") {
   const auto refused = [](const std::string& options) { return refusal(vila("--tune_mm_projector True " + options)); };
   CHECK(has(refused("--dynamic_s2 True"), "several sizes"));
+  CHECK(has(refused("--lora_enable True"), "beside adapters"));
   CHECK(has(refused("--mm_projector mlp_downsample_3x3_s2"), "stands mlp_downsample_3x3_s2"));
   CHECK(has(refused("--seq_parallel_size 4"), "sequences by heads or rings"));
   CHECK(has(refused("--quantize_model fp8Activation_qwen2"), "8 bits"));
@@ -237,6 +238,46 @@ TEST_CASE("what InternVL's program does and mirfak does not describe is refused 
   const ImportedJob own = script(internvl("--model_name_or_path work_dirs/mine --freeze_backbone True"));
   CHECK_FALSE(own.complete);
   CHECK(said(own.draft, "training.frozen") == "[tower]");
+}
+
+TEST_CASE("Qwen-VL's program trains what it names, or adapters alone") {
+  const auto qwen = [](const std::string& options) {
+    return script(
+        "torchrun --nproc_per_node 8 qwenvl/train/train_qwen.py --dataset_use d --data_flatten True --max_pixels "
+        "50176 --model_name_or_path Qwen/Qwen2.5-VL-3B-Instruct" +
+        kSizes + options);
+  };
+  const ImportedJob job = qwen("--tune_mm_vision False --tune_mm_mlp True --tune_mm_llm True");
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.frozen") == "[tower]");
+  CHECK(said(job.draft, "training.sequence_length") == "2048");
+  CHECK(said(job.draft, "training.global_batch") == "32");
+  CHECK(job.draft.notes.empty());
+  const ImportedJob projector = qwen("--tune_mm_mlp True");
+  CHECK(said(projector.draft, "training.frozen") == "[decoder, tower]");
+  REQUIRE(projector.draft.notes.size() == 1);
+  CHECK(has(projector.draft.notes.front().reason, "a head of its own"));
+  const ImportedJob adapters = qwen("--lora_enable True --lora_r 8 --tune_mm_vision True");
+  CHECK(adapters.complete);
+  CHECK(said(adapters.draft, "training.frozen") == "[projector, tower]");
+  CHECK(said(adapters.draft, "training.lora.rank") == "8");
+  CHECK(said(adapters.draft, "training.lora.targets") == "[proj, qkv]");
+}
+
+TEST_CASE("MiniCPM-V's program: the resampler is trained in any case") {
+  const auto minicpm = [](const std::string& options) {
+    return "torchrun --nproc_per_node 8 finetune.py --llm_type qwen --max_slice_nums 9 --bf16 true "
+           "--per_device_train_batch_size 1 --model_name_or_path openbmb/MiniCPM-V-2_6 " +
+           options;
+  };
+  const ImportedJob job = script(minicpm("--tune_llm false"));
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.frozen") == "[decoder]");
+  CHECK(said(job.draft, "training.sequence_length") == "2048");
+  CHECK(parameters(job) == 8099175152);
+  CHECK(scenario_of(job.draft, "hgx-h100", 1).job.model.image_tokens == 64);
+  CHECK(said(script(minicpm("--tune_vision false --tune_llm true")).draft, "training.frozen") == "[tower]");
+  CHECK(has(refusal(minicpm("--tune_llm false --use_lora true")), "trained whole beside adapters in the decoder"));
 }
 
 TEST_CASE("tools that freeze the tower of a model unless told otherwise") {

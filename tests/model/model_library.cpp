@@ -188,6 +188,13 @@ TEST_CASE("models that are stated by their config.json, or have one, have the pa
   check_count("internvl2.5-4b", 3'712'637'952);
   check_count("internvl3-8b", 7'944'373'760);
   check_count("internvl3.5-1b", 1'060'897'792);
+  check_count("qwen2.5-vl-3b", 3'754'622'976);
+  check_count("qwen2.5-vl-7b", 8'292'166'656);
+  check_count("qwen2.5-vl-32b", 33'452'718'336);
+  check_count("qwen2.5-vl-72b", 73'410'777'344);
+  check_count("minicpm-llama3-v-2.5", 8'537'092'336);
+  check_count("minicpm-v-2.6", 8'099'175'152);
+  check_count("minicpm-v-4.5", 8'695'895'280);
   check_count("internlm2-1.8b", 1'889'110'016);
   check_count("internlm2-7b", 7'737'708'544);
   check_count("internlm2-20b", 19'861'149'696);

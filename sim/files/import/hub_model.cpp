@@ -198,15 +198,17 @@ class FrozenReader {
 
   // Judges the parts of a model whose adapters stand in the parts `adapted`, which they freeze.
   void stand_beside(const Value& adapted) {
+    const bool rest_is_frozen = text_under(rules_, "beside_adapters") == "frozen";
+    if (rest_is_frozen) frozen_ = {"tower", "projector", "decoder"};
     change(rules_, "adapted", false);
+    if (rest_is_frozen) return;
+    const std::vector<std::string> have = words_of(adapted);
     for (const char* part : {"tower", "projector", "decoder"}) {
-      const bool has =
-          std::any_of(adapted.items.begin(), adapted.items.end(), [&](const Value& one) { return one.scalar == part; });
-      if (has || frozen_.contains(part)) continue;
+      if (frozen_.contains(part) || std::find(have.begin(), have.end(), part) != have.end()) continue;
       options_.draft().obstruct(
           by_ ? where_of(*by_) : Location{},
           fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
-                      join_or(words_of(adapted))));
+                      join_or(have)));
     }
   }
 
@@ -231,10 +233,18 @@ class FrozenReader {
   void read_switch(const std::string& name, const Value& entry) {
     Option option = options_.option(name);
     if (!counts(option)) option = {name, nullptr, scalar_value(text_under(entry, "unsaid"), {})};
-    if (option.is_none() || !options_.flag(option)) return;
-    if (option.setting != nullptr) by_ = option;
+    const bool on = !option.is_none() && options_.flag(option);
+    if (option.setting != nullptr && entry.find(on ? "freezes" : "trains") != nullptr) by_ = option;
+    if (!on) return note_off(option, text_under(entry, "off"));
     change(entry, "freezes", true);
     change(entry, "trains", false);
+  }
+
+  // Tells what a switch that is off leaves on, in a model with a tower.
+  void note_off(const Option& option, const std::string& note) {
+    if (has_tower_ && !note.empty() && options_.said("training.lora.rank").empty()) {
+      options_.draft().notes.push_back({where_of(option), fmt::format("{}: {}", option.name, note)});
+    }
   }
 
   // Reads a list of all parts that are trained; `words`: the program's names of them.

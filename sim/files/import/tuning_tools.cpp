@@ -33,7 +33,8 @@ constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
 // Programs that their names or options tell, whose facts are called as their readers.
-constexpr std::array<std::string_view, 4> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila"};
+constexpr std::array<std::string_view, 6> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl",
+                                                         "vila",      "qwen-vl",           "minicpm-v"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
