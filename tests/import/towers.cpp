@@ -224,6 +224,16 @@ TEST_CASE("InternVL's adapters stand in the language model, and the rest has to 
   CHECK(said(none.draft, "training.frozen").empty());
 }
 
+TEST_CASE("InternVL's tuning by preferences: two answers of each sample, and a second model") {
+  const ImportedJob job = script(internvl(
+      kInternVl + "--loss_type sigmoid,bco_pair --rpo_alpha 1 --freeze_backbone True", "internvl_chat_mpo.py"));
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.preferences.answers") == "2");
+  CHECK(said(job.draft, "training.preferences.reference") == "model");
+  CHECK(said(job.draft, "training.frozen") == "[tower]");
+  CHECK(has(refusal(internvl(kInternVl + "--loss_type sigmoid")), "compares or scores answers"));
+}
+
 TEST_CASE("what InternVL's program does and mirfak does not describe is refused at its place") {
   const auto refused = [](const std::string& options) { return refusal(internvl(kInternVl + options)); };
   CHECK(has(refused("--use_backbone_lora 8"), "use_backbone_lora"));
@@ -233,7 +243,6 @@ TEST_CASE("what InternVL's program does and mirfak does not describe is refused 
   CHECK(has(refused("--freeze_llm maybe"), "freeze_llm"));
   CHECK(has(refused("--use_llm_lora few"), "'few'"));
   CHECK(has(refusal(internvl("--model_name_or_path Qwen/Qwen3-8B")), "qwen3-8b has none"));
-  CHECK(has(refusal(internvl(kInternVl, "internvl_chat_mpo.py")), "two answers"));
   // The frozen parts stay where the user states the model.
   const ImportedJob own = script(internvl("--model_name_or_path work_dirs/mine --freeze_backbone True"));
   CHECK_FALSE(own.complete);

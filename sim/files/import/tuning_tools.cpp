@@ -79,8 +79,9 @@ void expand_presets(std::vector<Setting>& settings, const Value& presets) {
   settings = std::move(out);
 }
 
+// `program`: what programs.yaml calls the program of a command; "": a file of settings is all that there is.
 ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
-                        const ImportContext& context) {
+                        const ImportContext& context, std::string_view program) {
   const ProgramFacts facts(context.sources, tool);
   const Value& words = facts.section("words");
   std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
@@ -95,18 +96,17 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
     const std::string beside = rule == nullptr ? "" : text_under(*rule, "beside");
     if (rule != nullptr && (beside.empty() || stated(beside))) translate_word(setting, *rule);
   }
-  return import_trainer(std::move(settings), files, context, &facts);
+  return import_trainer(std::move(settings), files, context, &facts, program);
 }
 
 ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContext& context, std::string_view tool) {
   const ImportFile& file = files.front();
   Value root = parse_foreign_yaml(file.text, file.name);
-  return import_tool(settings_of(root), tool, files.subspan(1), context);
+  return import_tool(settings_of(root), tool, files.subspan(1), context, "");
 }
 
 // Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
-std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
-  const auto known = KnownPrograms(context.sources).of_launch(command);
+std::string_view tool_of(const std::optional<ProgramIdentity>& known, const ImportFile* file) {
   const auto* const named = std::find(kNamedTools.begin(), kNamedTools.end(), known ? known->reader : std::string());
   if (named != kNamedTools.end()) return *named;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
@@ -190,7 +190,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
     if (!draft.machine.gpus()) draft.machine = command.machine;
     return draft;
   }
-  const std::string_view tool = tool_of(command, file, context);
+  const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(command);
+  const std::string_view tool = tool_of(known, file);
   if (file != nullptr && tool == kLlamaFactoryFacts && !is_llama_factory_file(*file)) {
     if (is_trainer_file(*file)) return import_command_of_config(command, std::move(others), files, context);
     fail_input(command.program_where,
@@ -215,7 +216,7 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   const bool on_megatron = tool == kMegatronSwiftFacts;
   ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
-                                  : import_tool(std::move(settings), tool, beside, context);
+                                  : import_tool(std::move(settings), tool, beside, context, known ? known->is : "");
   if (!draft.machine.gpus()) draft.machine = command.machine;
   if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
