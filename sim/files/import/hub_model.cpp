@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,6 +68,20 @@ std::optional<Value> decoder_keys(const ModelSpec& model, const Value& types) {
   return keys;
 }
 
+// Returns the config.json that a model of models/ states, if its type is one of these; nullopt: it is another model.
+std::optional<Value> stated_keys(const Value& model, const Value* types, const ScenarioSources& sources) {
+  if (types == nullptr || model.kind != Value::Kind::scalar) return std::nullopt;
+  const std::filesystem::path file = sources.folders.models / (model.scalar + ".yaml");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const Document document = Document::from_file(file);
+  const Value* config = document.root().find("config");
+  if (config == nullptr) return std::nullopt;
+  const std::string type = text_under(*config, "model_type");
+  const bool known =
+      std::any_of(types->items.begin(), types->items.end(), [&](const Value& one) { return one.scalar == type; });
+  return known ? std::optional<Value>(*config) : std::nullopt;
+}
+
 // Reads the tower of one program.
 class TowerReader {
  public:
@@ -94,10 +109,13 @@ class TowerReader {
                        tower.name)});
     }
     if (sizes == nullptr || !projects || !decoder) return true;
-    const std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
+    std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
     if (!keys) {
-      hold(tower, fmt::format("a tower for images before {}, whose layers are not Llama's, is not described: give the "
-                              "config.json of the whole model",
+      keys = stated_keys(*options_.draft().scenario().find("model"), rules_.find("stated"), context_.sources);
+    }
+    if (!keys) {
+      hold(tower, fmt::format("a tower for images before {}, whose layers are others than those of Llama, is not "
+                              "described: give the config.json of the whole model",
                               decoder->name));
     } else {
       put(tower, *decoder, *keys, *sizes);
