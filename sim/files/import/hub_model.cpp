@@ -220,19 +220,33 @@ class FrozenReader {
     if (rest_is_frozen) frozen_ = {"tower", "projector", "decoder"};
     change(rules_, "adapted", false);
     if (rest_is_frozen) return;
-    const std::vector<std::string> have = words_of(adapted);
+    const std::vector<std::string> have = words_of(&adapted);
     for (const char* part : {"tower", "projector", "decoder"}) {
       if (frozen_.contains(part) || std::find(have.begin(), have.end(), part) != have.end()) continue;
       options_.draft().obstruct(
-          by_ ? where_of(*by_) : Location{},
+          where_of_switch(part),
           fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
                       join_or(have)));
     }
   }
 
-  static std::vector<std::string> words_of(const Value& list) {
+  // Returns the place of the switch that freezes or trains a part, or of the option that decides.
+  Location where_of_switch(std::string_view part) const {
+    for (const Value::Field& field : this->part("switches")) {
+      const Option option = options_.option(field.key);
+      for (const char* key : {"freezes", "trains"}) {
+        const std::vector<std::string> parts = words_of(field.value.find(key));
+        if (option.setting != nullptr && std::find(parts.begin(), parts.end(), part) != parts.end()) {
+          return where_of(option);
+        }
+      }
+    }
+    return by_ ? where_of(*by_) : Location{};
+  }
+
+  static std::vector<std::string> words_of(const Value* list) {
     std::vector<std::string> out;
-    for (const Value& one : list.items) out.push_back(one.scalar);
+    for (const Value& one : list == nullptr ? std::vector<Value>{} : list->items) out.push_back(one.scalar);
     return out;
   }
 
