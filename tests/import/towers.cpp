@@ -182,6 +182,7 @@ TEST_CASE("InternVL's program: batch, length, recomputation and frozen parts, wi
   };
   CHECK(recompute("--grad_checkpoint False") == "none");
   CHECK(recompute("--grad_checkpoint True --gradient_checkpointing False") == "full");
+  CHECK(recompute("--grad_checkpoint False --gradient_checkpointing True") == "full");
   CHECK(said(script(internvl("--model_name_or_path OpenGVLab/InternVL3-2B")).draft, "training.sequence_length") ==
         "8192");
 }
@@ -276,6 +277,10 @@ TEST_CASE("Qwen-VL's program trains what it names, or adapters alone") {
   CHECK(said(projector.draft, "training.frozen") == "[decoder, tower]");
   REQUIRE(projector.draft.notes.size() == 1);
   CHECK(has(projector.draft.notes.front().reason, "a head of its own"));
+  CHECK(has(refusal("torchrun --nproc_per_node 8 qwenvl/train/train_qwen.py --tune_mm_llm True --model_name_or_path "
+                    "Qwen/Qwen3-8B" +
+                    kSizes),
+            "qwen3-8b has none"));
   const ImportedJob adapters = qwen("--lora_enable True --lora_r 8 --tune_mm_vision True");
   CHECK(adapters.complete);
   CHECK(said(adapters.draft, "training.frozen") == "[projector, tower]");

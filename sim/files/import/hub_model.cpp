@@ -101,13 +101,6 @@ class TowerReader {
     if (sizes != nullptr) options_.use(tower, "a tower for images");
     const bool projects = read_projector();
     judge_section(options_.draft(), options_.prefix(), rules_);
-    if (!decoder) {
-      options_.draft().notes.push_back(
-          {where_of(tower),
-           fmt::format("{}: a model that is stated in place of the language model has to have its tower: "
-                       "a language model alone leaves out all images",
-                       tower.name)});
-    }
     if (sizes == nullptr || !projects || !decoder) return true;
     std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
     if (!keys) {
@@ -327,6 +320,11 @@ void read_hub_model(OptionReader& options, std::string_view option, const Import
 bool has_tower(const ImportDraft& draft, const ScenarioSources& sources) {
   const std::optional<ModelSpec> model = model_so_far(draft, sources);
   return model && model->image_tokens > 0;
+}
+
+bool lacks_tower(const ImportDraft& draft, const ScenarioSources& sources) {
+  const std::optional<ModelSpec> model = model_so_far(draft, sources);
+  return model && model->image_tokens == 0;
 }
 
 bool read_tower(OptionReader& options, const Value& rules, const ImportContext& context) {

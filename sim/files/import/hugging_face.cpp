@@ -188,13 +188,25 @@ class TrainerReader {
     const Value& own = (tool_ == nullptr ? facts_ : *tool_).section("towers");
     const bool named =
         read_tower(options_, own.kind == Value::Kind::mapping ? own : facts_.section("towers"), context_);
-    const bool always = tool_ != nullptr && own.kind == Value::Kind::mapping;
+    const bool always = tool_ != nullptr && tool_->section("of_vision").scalar == "true";
     of_vision_ = named || always;
-    if (!always || named || options_.said("model").empty() || has_tower(options_.draft(), context_.sources)) return;
-    const Option model = options_.option("model_name_or_path");
-    options_.draft().obstruct(model.setting == nullptr ? Location{} : model.setting->where,
-                              fmt::format("{}: the program trains models with a tower for images, and {} has none",
-                                          model.name, excerpt(options_.said("model"))));
+    if (of_vision_) judge_words_alone(options_.option("model_name_or_path"), named);
+  }
+
+  // Judges a model without a tower in a program that trains models with one. `named`: an option names the tower.
+  void judge_words_alone(const Option& model, bool named) {
+    const Location where = model.setting == nullptr ? Location{} : model.setting->where;
+    const std::string said = options_.said("model");
+    if (said.empty()) {
+      options_.draft().notes.push_back(
+          {where, fmt::format("{}: the model that is stated in its place has to have a tower: "
+                              "a language model alone leaves out all images",
+                              model.name)});
+    } else if (!named && lacks_tower(options_.draft(), context_.sources)) {
+      options_.draft().obstruct(
+          where, fmt::format("{}: the program trains models with a tower for images, and {} has none", model.name,
+                             excerpt(said)));
+    }
   }
 
   void read_frozen() {
@@ -252,7 +264,15 @@ class TrainerReader {
   }
 
   void read_recomputation() {
-    const Option option = options_.option("gradient_checkpointing");
+    Option option = options_.option("gradient_checkpointing");
+    const std::string too = tool_ == nullptr ? "" : tool_->section("recomputes_too").scalar;
+    const Option other = too.empty() ? Option() : options_.option(too);
+    if (other.setting != nullptr && options_.flag(other) && !options_.flag(option)) {
+      options_.leave(option, "another option is on");
+      option = other;
+    } else {
+      options_.use(other, "off, or as another option says");
+    }
     if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full", since(option));
     options_.leave(option, "off");
     if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
