@@ -73,6 +73,7 @@ class TrainerReader {
     read_recomputation();
     read_images();
     read_adapters();
+    read_frozen();
     read_preferences();
     read_sharding();
     read_batch();
@@ -188,12 +189,58 @@ class TrainerReader {
 
   void read_model() {
     read_hub_model(options_, "model_name_or_path", context_);
-    const bool with_tower = read_tower(options_, facts_.section("towers"), context_);
-    const Value& frozen = tool_ == nullptr ? facts_.section(with_tower ? "frozen" : "") : tool_->section("frozen");
-    read_frozen_parts(options_, frozen, context_);
+    const Value& own = (tool_ == nullptr ? facts_ : *tool_).section("towers");
+    const bool named =
+        read_tower(options_, own.kind == Value::Kind::mapping ? own : facts_.section("towers"), context_);
+    const bool always = tool_ != nullptr && tool_->section("of_vision").scalar == "true";
+    of_vision_ = named || always;
+    if (of_vision_) judge_words_alone(options_.option("model_name_or_path"), named);
+  }
+
+  // Judges a model without a tower in a program that trains models with one. `named`: an option names the tower.
+  void judge_words_alone(const Option& model, bool named) {
+    const Location where = model.setting == nullptr ? Location{} : model.setting->where;
+    const std::string said = options_.said("model");
+    if (said.empty()) {
+      options_.draft().notes.push_back(
+          {where, fmt::format("{}: the model that is stated in its place has to have a tower: "
+                              "a language model alone leaves out all images",
+                              model.name)});
+    } else if (!named && lacks_tower(options_.draft(), context_.sources)) {
+      options_.draft().obstruct(
+          where, fmt::format("{}: the program trains models with a tower for images, and {} has none", model.name,
+                             excerpt(said)));
+    }
+  }
+
+  void read_frozen() {
+    if (tool_ != nullptr) return read_frozen_parts(options_, tool_->section("frozen"), context_, of_vision_);
+    read_frozen_parts(options_, facts_.section(of_vision_ ? "frozen" : ""), context_, of_vision_);
+  }
+
+  // Reads the length of sequences that several samples fill up to it, by a switch and an option of the tool's own.
+  // Returns true if the switch is on.
+  bool read_packed_length() {
+    const Value& packed = tool_ == nullptr ? facts_.section("") : tool_->section("packed");
+    if (packed.kind != Value::Kind::mapping) return false;
+    const Option on = options_.option(text_under(packed, "switch"));
+    Option length = options_.option(text_under(packed, "length"));
+    if (on.setting == nullptr || !options_.flag(on)) {
+      options_.leave(on, "off");
+      options_.leave(length, "nothing is packed");
+      return false;
+    }
+    options_.doubt(on, "documents are packed, and their lengths are not here: training.document_lengths");
+    if (length.setting == nullptr) length.value = *packed.find("default");
+    options_.put(length, "training.sequence_length",
+                 std::to_string(options_.integer(length, options_.entry("max_length"))),
+                 "sequences are packed up to it");
+    options_.leave(options_.option("max_length"), "of the samples that are packed");
+    return true;
   }
 
   void read_lengths() {
+    if (read_packed_length()) return;
     const Option length = options_.option("max_length");
     if (!length.is_none()) {
       options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
@@ -224,7 +271,15 @@ class TrainerReader {
   }
 
   void read_recomputation() {
-    const Option option = options_.option("gradient_checkpointing");
+    Option option = options_.option("gradient_checkpointing");
+    const std::string too = tool_ == nullptr ? "" : tool_->section("recomputes_too").scalar;
+    const Option other = too.empty() ? Option() : options_.option(too);
+    if (other.setting != nullptr && options_.flag(other) && !options_.flag(option)) {
+      options_.leave(option, "another option is on");
+      option = other;
+    } else {
+      options_.use(other, "off, or as another option says");
+    }
     if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full", since(option));
     options_.leave(option, "off");
     if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
@@ -275,7 +330,9 @@ class TrainerReader {
     const Option peft = options_.option("use_peft");
     const Option rank = options_.option("lora_r");
     const bool stated = rank.setting != nullptr && !rank.is_none();
-    const bool own = !script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters"));
+    const bool by_rank = tool_ != nullptr && tool_->section("adapters_by_rank").scalar == "true";
+    const bool own = (by_rank && stated) ||
+                     (!script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters")));
     const bool adapters = options_.flag(peft) || own;
     read_bits(adapters);
     if (!adapters) {
@@ -437,6 +494,7 @@ class TrainerReader {
   const Value* since_;  // null: all defaults are the Trainer's
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
+  bool of_vision_ = false;       // the program or its options say that the model has a tower
   const Value* kind_ = nullptr;  // null: it is no tuning by preferences
 };
 

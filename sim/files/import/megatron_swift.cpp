@@ -266,7 +266,7 @@ ImportDraft import_megatron_swift(std::vector<Setting> settings, const Location&
   read_megatron_settings(draft, run, context);
   check_adapters(draft);
   OptionReader parts(draft, "megatron sft");
-  read_frozen_parts(parts, facts.section("frozen"), context);
+  read_frozen_parts(parts, facts.section("frozen"), context, false);
   read_samples(draft, where);
   facts.judge_rest(draft);
   return draft;

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -33,6 +34,9 @@ constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
+// Programs that their names or options tell, whose facts are called as their readers.
+constexpr std::array<std::string_view, 6> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl",
+                                                         "vila",      "qwen-vl",           "minicpm-v"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -50,7 +54,7 @@ void translate_word(Setting& setting, const Value& rule) {
     setting.value.scalar = value->scalar;
   } else if (word && list != nullptr) {
     setting.value = words_at_commas(setting.value);
-  } else if (values != nullptr && word && to->scalar != setting.name) {
+  } else if (values != nullptr && word && text_under(rule, "others") != "true" && to->scalar != setting.name) {
     return;
   }
   setting.name = to->scalar;
@@ -82,8 +86,9 @@ void expand_presets(std::vector<Setting>& settings, const Value& presets, std::s
   settings = std::move(out);
 }
 
+// `program`: what programs.yaml calls the program of a command; "": a file of settings is all that there is.
 ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
-                        const ImportContext& context) {
+                        const ImportContext& context, std::string_view program) {
   const ProgramFacts facts(context.sources, tool);
   const Value& words = facts.section("words");
   // A key without a value is as if it were not there.
@@ -106,7 +111,7 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
     if (!note.empty()) notes.push_back({setting.where, fmt::format("{}: {}", setting.text, note)});
     translate_word(setting, *rule);
   }
-  ImportDraft draft = import_trainer(std::move(settings), files, context, &facts);
+  ImportDraft draft = import_trainer(std::move(settings), files, context, &facts, program);
   draft.notes.insert(draft.notes.end(), notes.begin(), notes.end());
   return draft;
 }
@@ -114,14 +119,13 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
 ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContext& context, std::string_view tool) {
   const ImportFile& file = files.front();
   Value root = parse_foreign_yaml(file.text, file.name);
-  return import_tool(settings_of(root), tool, files.subspan(1), context);
+  return import_tool(settings_of(root), tool, files.subspan(1), context, "");
 }
 
 // Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
-std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
-  const auto known = KnownPrograms(context.sources).of_launch(command);
-  if (known && known->reader == kSwiftFacts) return kSwiftFacts;
-  if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
+std::string_view tool_of(const std::optional<ProgramIdentity>& known, const ImportFile* file) {
+  const auto* const named = std::find(kNamedTools.begin(), kNamedTools.end(), known ? known->reader : std::string());
+  if (named != kNamedTools.end()) return *named;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
 }
@@ -203,7 +207,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
     if (!draft.machine.gpus()) draft.machine = command.machine;
     return draft;
   }
-  const std::string_view tool = tool_of(command, file, context);
+  const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(command);
+  const std::string_view tool = tool_of(known, file);
   if (file != nullptr && tool == kLlamaFactoryFacts && !is_llama_factory_file(*file)) {
     if (is_trainer_file(*file)) return import_command_of_config(command, std::move(others), files, context);
     fail_input(command.program_where,
@@ -228,7 +233,7 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   const bool on_megatron = tool == kMegatronSwiftFacts;
   ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
-                                  : import_tool(std::move(settings), tool, beside, context);
+                                  : import_tool(std::move(settings), tool, beside, context, known ? known->is : "");
   if (!draft.machine.gpus()) draft.machine = command.machine;
   if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
