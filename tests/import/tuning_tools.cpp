@@ -172,7 +172,7 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   CHECK(said(swift("--deepspeed zero3_offload").draft, "strategy.offload_parameters") == "true");
   const ImportedJob shards = swift("--fsdp fsdp2");
   CHECK(said(shards.draft, "strategy.zero") == "3");
-  // What FSDP shards is fp32 (accelerate); what each device holds alone stays as it was loaded.
+  // Shards of FSDP are fp32 (accelerate); weights that each device holds alone stay as they were loaded.
   CHECK(std::none_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
   const ImportedJob whole = swift("--per_device_train_batch_size 1");
   CHECK(std::any_of(whole.draft.notes.begin(), whole.draft.notes.end(), of_weights));
