@@ -184,7 +184,8 @@ TEST_CASE("training by preferences and rewards is held back, supervised tuning i
   CHECK(has(why_not("dpo.yaml", common + "loss_type: sigmoid\n"), "compares or scores"));
   CHECK(has(why_not("grpo.yaml", common + "num_generations: 8\n"), "generated and scored"));
   CHECK(has(why_not("gkd.yaml", common + "teacher_model_name_or_path: x\n"), "second model"));
-  CHECK(has(why_not("lora.yaml", common + "use_peft: true\nlora_modules_to_save: [lm_head]\n"), "beside the adapters"));
+  CHECK(has(why_not("lora.yaml", common + "use_peft: true\nlora_modules_to_save: [lm_head, norm]\n"),
+            "beside the adapters"));
   CHECK(why_not("qlora.yaml", common + "use_peft: true\nload_in_4bit: true\n").empty());
   CHECK(has(why_not("bits.yaml", common + "load_in_8bit: true\n"), "only by adapters"));
   CHECK(has(why_not("run.sh", script("accelerate launch examples/scripts/bco.py --model_name_or_path "

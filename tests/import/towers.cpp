@@ -154,7 +154,10 @@ TEST_CASE("towers and projectors that nobody described are refused at their plac
   CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--mm_projector_type identity")), "stands identity"));
   CHECK(has(refusal(llava("google/gemma-2b", kClip)), "gemma-2b, whose layers are others than those of Llama"));
   CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--moe_enable True")), "mixtures of experts"));
-  CHECK(has(refusal(llava("Qwen/Qwen3-8B", kClip + "--lora_enable True --lora_r 8")), "trained whole beside adapters"));
+  const ImportedJob adapters = script(llava("Qwen/Qwen3-8B", kClip + "--lora_enable True --lora_r 8"));
+  CHECK(said(adapters.draft, "training.lora.rank") == "8");
+  CHECK(said(adapters.draft, "training.lora.whole") == "[projector]");
+  CHECK(said(adapters.draft, "training.frozen") == "[tower]");
   CHECK(refusal(llava("Qwen/Qwen3-8B", kClip + "--lora_enable False --lora_r 8")).empty());
 }
 
@@ -227,8 +230,9 @@ TEST_CASE("InternVL's adapters stand in the language model, and the rest has to 
   CHECK(said(job.draft, "training.lora.rank") == "16");
   CHECK(said(job.draft, "training.lora.dropout") == "0.05");
   CHECK(said(job.draft, "training.frozen") == "[projector, tower]");
-  CHECK(has(refusal(internvl(rank + "--freeze_backbone True")), "the projector is trained whole beside adapters"));
-  CHECK(has(refusal(internvl(rank + "--freeze_mlp True")), "the tower is trained whole beside adapters"));
+  CHECK(said(script(internvl(rank + "--freeze_backbone True")).draft, "training.lora.whole") == "[projector]");
+  CHECK(said(script(internvl(rank + "--freeze_mlp True")).draft, "training.lora.whole") == "[tower]");
+  CHECK(said(script(internvl(rank)).draft, "training.lora.whole") == "[projector, tower]");
   const ImportedJob none = script(internvl(kInternVl + "--use_llm_lora 0"));
   CHECK(none.complete);
   CHECK(said(none.draft, "training.lora").empty());
@@ -301,7 +305,7 @@ TEST_CASE("MiniCPM-V's program: the resampler is trained in any case") {
   CHECK(parameters(job) == 8099175152);
   CHECK(scenario_of(job.draft, "hgx-h100", 1).job.model.image_tokens == 64);
   CHECK(said(script(minicpm("--tune_vision false --tune_llm true")).draft, "training.frozen") == "[tower]");
-  CHECK(has(refusal(minicpm("--tune_llm false --use_lora true")), "trained whole beside adapters in the decoder"));
+  CHECK(has(refusal(minicpm("--tune_llm false --use_lora true")), "word embeddings, the resampler and the tower"));
 }
 
 TEST_CASE("tools that freeze the tower of a model unless told otherwise") {

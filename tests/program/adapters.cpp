@@ -34,6 +34,13 @@ Job adapted(const LowRankAdapters& adapters, int tensor = 1) {
   return job;
 }
 
+// Elements of the block's largest parameter.
+double largest_parameter(const PartitionedBlock& block) {
+  double out = 0;
+  for (const ParameterShard& shard : block.parameters) out = std::max(out, shard.elements);
+  return out;
+}
+
 LowRankAdapters all_layers() { return {kRank, 0, true, true, true, true}; }
 
 }  // namespace
@@ -72,6 +79,38 @@ TEST_CASE("no operator makes a gradient of a frozen parameter, and the embedding
   }
   CHECK(blocks.embedding().backward.empty());
   CHECK(blocks.embedding().kept_bytes == 0);
+}
+
+// PEFT's modules_to_save: a trained copy stands in front of the frozen module.
+TEST_CASE("words and head trained whole beside adapters have gradients and states, and the frozen ones stay") {
+  const auto of = [](const WholeParts& whole) {
+    LowRankAdapters adapters = all_layers();
+    adapters.whole = whole;
+    Job job = adapted(adapters);
+    job.model.tied_embeddings = false;
+    return job;
+  };
+  const auto words = [](bool embedding, bool head) { return WholeParts{embedding, head, false, false}; };
+  const auto none = simulate(of({}));
+  const StageParameters& before = none.plans[0].parameters;
+  const double table = largest_parameter(none.blocks.embedding());
+  for (const auto& [whole, tables] :
+       {std::pair(words(true, false), 1), {words(false, true), 1}, {words(true, true), 2}}) {
+    const auto simulation = simulate(of(whole));
+    const StageParameters& held = simulation.plans[0].parameters;
+    CHECK(held.elements == before.elements + tables * table);
+    CHECK(held.frozen_elements == before.frozen_elements);
+    const MemoryUse& use = simulation.result.stages[0].memory.peak;
+    CHECK(use.parameters == 2 * (held.elements + held.frozen_elements));
+    CHECK(sharded_state(simulation.job, simulation.plans[0]).gradients == 4 * held.elements);
+    CHECK(use.optimizer == 12 * held.elements / 16);
+    CHECK(simulation.result.iteration_time_s > none.result.iteration_time_s);
+    CHECK(shard_blocks(of(whole)).embedding().backward.empty() == !whole.embedding);
+    // One product of a gradient more, of all tokens by all words.
+    const double tokens = 32.0 * static_cast<double>(simulation.job.training.sequence_length);
+    const double more = simulation.result.model_flop - none.result.model_flop;
+    CHECK(more == doctest::Approx(whole.head ? 2 * tokens * table : 0).epsilon(1e-9));
+  }
 }
 
 // 4 bits a weight, 8 for each 64 weights, 32 for each 256 of these: 0.516 bytes. QLoRA (arXiv 2305.14314, section 3)

@@ -121,6 +121,24 @@ TEST_CASE("towers: more images take longer and keep more, and the decoder's laye
   }
 }
 
+// LLaVA's adapters: in the decoder, behind a frozen tower and a projector that is trained.
+TEST_CASE("towers: a projector or a tower trained whole beside adapters in the decoder") {
+  const auto trained = [](FrozenParts parts, int rank, WholeParts whole) {
+    Job of = frozen(parts);
+    of.training.adapters = {rank, 0, true, true, true, true};
+    of.training.adapters.whole = whole;
+    const Simulation simulation = simulate(of);
+    CHECK(simulation.plans.front().parameters.frozen_elements > 0);
+    return simulation.plans.front().parameters.elements;
+  };
+  const double adapters = trained({true, true, false}, 8, {});
+  const double projector = trained({true, false, true}, 0, {});
+  const double tower = trained({false, true, true}, 0, {});
+  CHECK(trained({true, false, false}, 8, {false, false, true, false}) == adapters + projector);
+  CHECK(trained({false, true, false}, 8, {false, false, false, true}) == adapters + tower);
+  CHECK(trained({false, false, false}, 8, {false, false, true, true}) == adapters + projector + tower);
+}
+
 TEST_CASE("towers: without images nothing runs in the tower, and words are looked up all the same") {
   const Simulation simulation = simulate(job({0, {}}));
   CHECK(block(simulation, of_tower_layer).forward.empty());

@@ -69,6 +69,8 @@ TEST_CASE("errors in overrides name the override") {
       {"training.lora={rank: 0}", ErrorKind::input, "from 1"},
       {"training.lora={rank: 8, targets: [qkv, head]}", ErrorKind::input, "found 'head'"},
       {"training.lora={rank: 8, targets: []}", ErrorKind::input, "at least one"},
+      {"training.lora={rank: 8, whole: [norm]}", ErrorKind::input, "embedding, head, projector or tower"},
+      {"training.lora={rank: 8, whole: projector}", ErrorKind::infeasible, "no tower for images, and no projector"},
       {"training.document_lengths=0", ErrorKind::input, "from 1"},
       {"training.document_lengths={short: 1}", ErrorKind::input, "found 'short'"},
       {"training.document_lengths={512: 0}", ErrorKind::input, "found '0'"},

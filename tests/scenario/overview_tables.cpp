@@ -77,6 +77,9 @@ std::vector<Trick> tricks() {
   return {
       {"frozen weights in 4 bits, with adapters (QLoRA)", "training.lora.base", {"training.lora={rank: 8, base: nf4}"}},
       {"adapters with magnitudes (DoRA)", "training.lora.decomposed", {"training.lora={rank: 8, decomposed: true}"}},
+      {"words, head, projector or tower trained whole beside adapters",
+       "training.lora.whole",
+       {"model=llama2-7b", "training.lora={rank: 8, whole: [embedding, head]}"}},
       {"head and loss in chunks", "training.loss_chunks", {"strategy.zero=3", "training.loss_chunks=8"}},
       {"the optimizer alone on the host",
        "strategy.offload_optimizer",

@@ -96,9 +96,10 @@ struct Tensor {
   AxisLabels axes;
   double bytes_per_element = 0;
   TensorRole role{};
-  TensorId of = -1;     // gradients: the tensor whose gradient this is
-  bool frozen = false;  // not trained, or data, or made of such tensors alone: without a gradient
-  bool tied = false;    // parameters: another block holds the same parameter
+  TensorId of = -1;            // gradients: the tensor whose gradient this is
+  bool frozen = false;         // not trained, or data, or made of such tensors alone: without a gradient
+  bool tied = false;           // parameters: another block holds the same parameter
+  bool beside_frozen = false;  // trained parameters: a frozen copy that nothing reads stays beside the parameter
   // True for parts of a sum if the kernel that makes the parts needs their sum to go on, so that every device that
   // holds a part needs the sum (statistics of a loss whose classes are divided).
   bool added_for_kernel = false;

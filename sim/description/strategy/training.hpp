@@ -117,7 +117,10 @@ struct TrainingSpec {
   double tokens_of(std::int64_t samples) const {
     return static_cast<double>(samples * preferences.answers) * static_cast<double>(sequence_length);
   }
-  bool freezes_words() const { return adapters.rank > 0 || frozen.decoder; }  // word embeddings and head
+  // True if neither word embeddings nor head are trained.
+  bool freezes_words() const {
+    return frozen.decoder || (adapters.rank > 0 && !adapters.whole.embedding && !adapters.whole.head);
+  }
   bool narrow_states() const { return first_moment != "fp32" || second_moment != "fp32" || main_parameters != "fp32"; }
 
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;

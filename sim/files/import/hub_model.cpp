@@ -207,34 +207,45 @@ class FrozenReader {
     }
   }
 
-  // Judges the parts of a model whose adapters stand in the parts `adapted`, which they freeze.
+  // Reads the parts of a model whose adapters stand in the parts `adapted`: these are frozen, and the others frozen or
+  // trained whole.
   void stand_beside(const Value& adapted) {
     const bool rest_is_frozen = text_under(rules_, "beside_adapters") == "frozen";
     if (rest_is_frozen) frozen_ = {"tower", "projector", "decoder"};
     change(rules_, "adapted", false);
     if (rest_is_frozen) return;
     const std::vector<std::string> have = words_of(&adapted);
-    for (const char* part : {"tower", "projector", "decoder"}) {
+    std::vector<std::string> whole;
+    std::optional<Option> by;
+    for (const char* part : {"projector", "tower", "decoder"}) {
       if (frozen_.contains(part) || std::find(have.begin(), have.end(), part) != have.end()) continue;
-      options_.draft().obstruct(
-          where_of_switch(part),
-          fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
+      whole.emplace_back(part);
+      if (!by) by = switch_of(part);
+    }
+    if (whole.empty()) return;
+    if (whole.back() == "decoder" || !options_.said("training.lora.whole").empty()) {
+      return options_.draft().obstruct(
+          by ? where_of(*by) : Location{},
+          fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", whole.back(),
                       join_or(have)));
     }
+    const Value parts = list_value(whole, {});
+    if (by) return options_.put(*by, "training.lora.whole", parts, "trained whole beside the adapters");
+    options_.draft().assume("training.lora.whole", parts, "the program trains them where nothing freezes them");
   }
 
-  // Returns the place of the switch that freezes or trains a part, or of the option that decides.
-  Location where_of_switch(std::string_view part) const {
+  // Returns the switch that freezes or trains a part, or the option that decides; nullopt: none is stated.
+  std::optional<Option> switch_of(std::string_view part) const {
     for (const Value::Field& field : this->part("switches")) {
       const Option option = options_.option(field.key);
       for (const char* key : {"freezes", "trains"}) {
         const std::vector<std::string> parts = words_of(field.value.find(key));
         if (option.setting != nullptr && std::find(parts.begin(), parts.end(), part) != parts.end()) {
-          return where_of(option);
+          return option;
         }
       }
     }
-    return by_ ? where_of(*by_) : Location{};
+    return by_;
   }
 
   static std::vector<std::string> words_of(const Value* list) {

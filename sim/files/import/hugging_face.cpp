@@ -20,6 +20,7 @@
 #include "import/program_identity.hpp"
 #include "import/tool_kernels.hpp"
 #include "import/tuning_tools.hpp"
+#include "import/whole_modules.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
@@ -337,6 +338,7 @@ class TrainerReader {
     read_bits(adapters);
     if (!adapters) {
       options_.leave_part("adapters", "no adapters");
+      options_.leave_part("whole", "no adapters");
       return options_.leave_part("targets", "no adapters");
     }
     if (!script_.empty() && !stated) {
@@ -345,6 +347,7 @@ class TrainerReader {
     }
     options_.read_part("adapters");
     read_hub_targets(options_, options_.option("lora_target_modules"), facts_);
+    read_whole_modules(options_, options_.option("lora_modules_to_save"), facts_);
   }
 
   // Reads "full_shard auto_wrap", or a list of such words; DeepSpeed by a file; else Accelerate's setting.

@@ -136,6 +136,25 @@ void check_frozen(const Document& document, const Job& job) {
   }
 }
 
+// Checks that the parts that are trained whole beside adapters are parts of the model, and are not frozen.
+void check_whole(const Document& document, const Job& job) {
+  const WholeParts& whole = job.training.adapters.whole;
+  if (!whole.any()) return;
+  const FrozenParts& frozen = job.training.frozen;
+  const Node place = locate(document, "training.lora.whole");
+  if ((whole.projector || whole.tower) && job.model.image_tokens == 0) {
+    place.fail_infeasible("the model has no tower for images, and no projector", "name embedding or head, or none");
+  }
+  if ((whole.tower && frozen.tower) || (whole.projector && frozen.projector) ||
+      ((whole.embedding || whole.head) && frozen.decoder)) {
+    place.fail_infeasible("training.frozen has a part that is trained whole", "leave it out of one of them");
+  }
+  if ((whole.embedding || whole.head) && job.model.tied_embeddings) {
+    place.fail_infeasible("word embeddings and head are one matrix, of which a copy that is trained makes two",
+                          "choose a model without tied embeddings, or leave embedding and head out");
+  }
+}
+
 }  // namespace
 
 bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
@@ -197,6 +216,7 @@ void check_job(const Document& document, const Job& job) {
   check_capacity(document, job);
   check_images(document, job);
   check_frozen(document, job);
+  check_whole(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
   check_disks(document, job);
   check_documents(document, job);

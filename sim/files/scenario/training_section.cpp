@@ -68,6 +68,19 @@ const std::vector<MemberWord<FrozenParts>>& frozen_parts() {
   return words;
 }
 
+const std::vector<MemberWord<WholeParts>>& whole_parts() {
+  using Of = WholeParts;
+  static const std::vector<MemberWord<Of>> words = {
+      {"embedding", {&Of::embedding}}, {"head", {&Of::head}}, {"projector", {&Of::projector}}, {"tower", {&Of::tower}}};
+  return words;
+}
+
+void read_whole(const Node& node, WholeParts& parts) {
+  for (const Node& item : node.is_sequence() ? node.as_items() : std::vector<Node>{node}) {
+    set_word(item, whole_parts(), parts);
+  }
+}
+
 void read_targets(const Node& node, LowRankAdapters& adapters, const NoContext&) {
   const std::vector<Node> items = node.as_items();
   if (items.empty()) node.fail("expected at least one linear layer to adapt");
@@ -84,6 +97,10 @@ const FieldTable<LowRankAdapters>& adapter_fields() {
           F("dropout", &A::dropout, {0, 1}),
           F("base", &A::base, {0, 0, frozen_base_names}).if_set(),
           F("decomposed", &A::decomposed, {}).if_set(),
+          F("whole", read_whole, &A::whole,
+            [](const WholeParts& of) {
+              return words_value(whole_parts(), of);
+            }).if_set(),
       },
       [](Mapping& keys, A& of, const NoContext&) {
         if (!keys.has("targets")) of.query_key_value = of.attention_output = of.mlp_up = of.mlp_down = true;
@@ -215,14 +232,17 @@ const FieldTable<TrainingSpec, FrameworkCatalog>& training_fields() {
         "`activation_func_fp8_input_store`)")
           .if_set(),
       F("lora", &T::adapters, adapter_fields(),
-        "`{rank, targets, dropout, base, decomposed}`: only low-rank adapters are trained, the model itself is frozen; "
+        "`{rank, targets, dropout, base, decomposed, whole}`: only low-rank adapters are trained, the model itself is "
+        "frozen; "
         "targets "
         "among "
         "`qkv`, `proj`, `fc1`, `fc2`, `attention` (`qkv`, `proj`), `mlp` (`fc1`, `fc2`), default all; dropout before "
         "the adapter, default 0; base: how the frozen weights of linear layers are kept, `as-trained` (default), "
         "`nf4`, "
         "`nf4-double` (its constants in 8 bits) or `int8`, from which a kernel widens them in front of each product; "
-        "decomposed: DoRA, with a magnitude for each column of a weight, default false")
+        "decomposed: DoRA, with a magnitude for each column of a weight, default false; whole: one or a list of "
+        "`embedding`, `head`, `projector`, `tower`, which are trained whole beside the adapters (PEFT's "
+        "`modules_to_save`), default none")
           .or_null()
           .if_set(),
       F(

@@ -221,14 +221,15 @@ class BlockSharder {
   }
 
   PartitionedBlock embedding() const {
-    return end(
-        built([&](const BlockOptions& options) { return build_embedding_block(job_.model, options); }, options_));
+    const auto build = [&](const BlockOptions& options) { return build_embedding_block(job_.model, options); };
+    return end(built(build, options_, BlockPlace::words));
   }
   PartitionedBlock head() const {
     const RowChunks chunks = loss_chunks(job_);
     BlockOptions options = options_;
     options.kernels.casts_weights &= chunks.weight_bytes == 0;  // else each chunk does
-    return end(built([&](const BlockOptions& of) { return build_head_block(job_.model, of); }, options), chunks);
+    const auto build = [&](const BlockOptions& of) { return build_head_block(job_.model, of); };
+    return end(built(build, options, BlockPlace::head), chunks);
   }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
     const auto build = [&](const BlockOptions& of) { return build_layer_block(job_.model, of, layer.kind); };
@@ -242,17 +243,22 @@ class BlockSharder {
   }
 
  private:
-  // Builds a block, with its frozen parts marked; these have no adapters.
+  // Builds a block, with its frozen parts marked; these have no adapters, nor have parts that are trained whole.
   template <class Build>
-  OperatorGraph built(const Build& build, BlockOptions options) const {
+  OperatorGraph built(const Build& build, BlockOptions options, BlockPlace place = BlockPlace::layer) const {
     const FrozenParts& frozen = job_.training.frozen;
+    const WholeParts whole = options.adapters.whole;
     OperatorGraph graph = build(options);
-    if (forward_only_) freeze_all(graph);
-    if (forward_only_ || !frozen.any()) return graph;
-    if (options.adapters.rank > 0 && is_frozen(graph, frozen)) {
+    if (forward_only_) {
+      freeze_all(graph);
+      return graph;
+    }
+    const bool bare = is_frozen(graph, frozen) || (whole.tower && leaves_images(graph));
+    if (options.adapters.rank > 0 && bare) {
       options.adapters = {};
       graph = build(options);
     }
+    thaw(graph, whole, place);
     freeze(graph, frozen);
     return graph;
   }

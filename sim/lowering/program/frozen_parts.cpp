@@ -35,6 +35,18 @@ std::set<TensorId> parameters_of_images(const OperatorGraph& graph) {
   return out;
 }
 
+// Returns the parameters that operators of a kind read.
+std::set<TensorId> weights_of(const OperatorGraph& graph, OperatorKind kind) {
+  std::set<TensorId> out;
+  for (const Operator& op : graph.operators) {
+    for (const Operand& input : op.inputs) {
+      const bool weight = op.kind == kind && graph.tensor(input.tensor).role == TensorRole::parameter;
+      if (weight) out.insert(input.tensor);
+    }
+  }
+  return out;
+}
+
 void freeze_parameters(OperatorGraph& graph, const FrozenParts& parts) {
   const bool join = reads_images(graph) && !leaves_images(graph);
   const std::set<TensorId> of_images = join ? parameters_of_images(graph) : std::set<TensorId>();
@@ -51,6 +63,26 @@ void freeze_parameters(OperatorGraph& graph, const FrozenParts& parts) {
 bool is_frozen(const OperatorGraph& graph, const FrozenParts& parts) {
   if (leaves_images(graph)) return parts.tower;
   return parts.decoder && (!reads_images(graph) || parts.projector);
+}
+
+void thaw(OperatorGraph& graph, const WholeParts& whole, BlockPlace place) {
+  if (!whole.any() || place == BlockPlace::layer) return;
+  const bool join = reads_images(graph) && !leaves_images(graph);
+  const std::set<TensorId> of_images = join ? parameters_of_images(graph) : std::set<TensorId>();
+  const std::set<TensorId> tables =
+      place == BlockPlace::words ? weights_of(graph, OperatorKind::gather) : std::set<TensorId>();
+  const std::set<TensorId> matrices =
+      place == BlockPlace::head ? weights_of(graph, OperatorKind::einsum) : std::set<TensorId>();
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    Tensor& tensor = graph.tensors[id];
+    const auto of = static_cast<TensorId>(id);
+    if (tensor.role != TensorRole::parameter) continue;
+    const bool projector = of_images.contains(of);
+    if (projector && whole.projector) tensor.frozen = false;
+    if (projector || !((whole.embedding && tables.contains(of)) || (whole.head && matrices.contains(of)))) continue;
+    tensor.frozen = false;
+    tensor.beside_frozen = true;
+  }
 }
 
 void freeze_all(OperatorGraph& graph) {

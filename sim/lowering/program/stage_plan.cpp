@@ -72,7 +72,8 @@ double parameters_of(const PartitionedBlock& block, bool frozen, bool copies) {
   double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
     const Tensor& parameter = block.graph.tensor(shard.tensor);
-    if (parameter.frozen == frozen && (copies || !parameter.tied)) elements += shard.elements;
+    const bool counts = parameter.frozen == frozen || (frozen && parameter.beside_frozen);
+    if (counts && (copies || !parameter.tied)) elements += shard.elements;
   }
   return elements;
 }
@@ -84,8 +85,9 @@ double frozen_of(const Job& job, const PartitionedBlock& block, bool copies) {
   double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
     const Tensor& parameter = block.graph.tensor(shard.tensor);
-    if (parameter.frozen && (copies || !parameter.tied))
+    if ((parameter.frozen || parameter.beside_frozen) && (copies || !parameter.tied)) {
       elements += shard.elements * parameter.bytes_per_element / width;
+    }
   }
   return elements;
 }

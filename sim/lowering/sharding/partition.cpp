@@ -588,6 +588,7 @@ void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh,
     const auto found = gradients.find(tensor);
     ParameterShard shard = found == gradients.end() ? ParameterShard() : found->second;
     shard.tensor = tensor;
+    if (block.graph.tensors[id].beside_frozen) block.parameter_bytes += bytes;
     shard.elements = bytes / block.graph.tensors[id].bytes_per_element;
     block.parameters.push_back(shard);
   }
