@@ -59,6 +59,17 @@ class MaxMin {
     std::uint32_t link = 0;
     std::uint32_t place = 0;
   };
+  // The lowest level of an activity's links, and the lowest level of its other links.
+  struct Lowest {
+    Speed first = kFullSpeed;
+    Speed second = kFullSpeed;
+    std::uint32_t at_first = 0;  // number of links with the lowest level
+
+    // Returns the lowest level of all links but one of this level.
+    Speed but(Speed level) const { return level == first ? second : first; }
+    // Follows the level of one link. Returns false if only a look at all links tells the lowest levels.
+    bool follow(Speed before, Speed now);
+  };
   struct Activity {
     Speed speed = kFullSpeed;
     std::vector<Placed> uses;
@@ -122,14 +133,6 @@ class MaxMin {
   static void count_all(Link& link);
   static Speed level_of(const Link& link);
   static Speed level_from_nothing(const Link& link);
-  // The lowest level of an activity's links, and the lowest level of its other links.
-  struct Lowest {
-    Speed first = kFullSpeed;
-    Speed second = kFullSpeed;
-
-    // Returns the lowest level of all links but one of this level.
-    Speed but(Speed level) const { return level == first ? second : first; }
-  };
   Lowest lowest_of(const Activity& activity) const;
   void move(const User& user, Link& link, std::uint32_t place);
   void change_level(std::uint32_t id);
@@ -137,14 +140,14 @@ class MaxMin {
   void tell_concerned(const Link& link, Speed before, std::span<const std::uint32_t> places);
   std::uint32_t* touch(std::size_t count);
   void mark_stale(std::uint32_t id);
-  void tell_others(const User& user, std::uint32_t id);
-  void change_speed(std::uint32_t slot, Speed speed);
+  void tell_others(const User& user, std::uint32_t id, Speed before);
   void inform(const Placed& use, Speed held);
   void queue_stale();
 
   double unit_ = 1;
   std::vector<Link> links_;
   std::vector<Activity> activities_;    // by slot
+  std::vector<Lowest> lowest_;          // by slot, of activities that are not on two links
   std::vector<std::uint32_t> touched_;  // slots; the first touched_count_ are valid
   std::size_t touched_count_ = 0;
   std::vector<std::uint32_t> stale_;  // stale links; room for all links and one more
