@@ -4,6 +4,8 @@
 #include "engine/link_queue.hpp"
 #include "program/program.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +74,7 @@ class MaxMin {
   };
   struct Activity {
     Speed speed = kFullSpeed;
-    std::vector<Placed> uses;
+    boost::container::small_vector<Placed, 2> uses;  // transfers, of which there are most, are on two links
   };
   struct User {
     Speed held = kFullSpeed;  // speed that the activity's other links allow
@@ -104,7 +106,7 @@ class MaxMin {
     Speed concerned_below = 0;      // stale if a user's `held` changes from or to below this; kStale: it is stale
     bool scarce = false;            // the demands exceed the capacity
     std::uint32_t on_two = 0;       // users that are on exactly two links
-    std::vector<User> users;
+    boost::container::small_vector<User, 2> users;
     Demand capacity = 0;
     Flow load = 0;  // sum of the demands
     // Sums of a scarce link, so that a change of one user's `held` does not need a look at all users:
