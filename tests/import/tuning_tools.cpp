@@ -172,8 +172,18 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   CHECK(said(swift("--deepspeed zero3_offload").draft, "strategy.offload_parameters") == "true");
   const ImportedJob shards = swift("--fsdp fsdp2");
   CHECK(said(shards.draft, "strategy.zero") == "3");
-  // Whole models in bf16 without DeepSpeed's master copies.
-  CHECK(std::any_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
+  // What FSDP shards is fp32 (accelerate); what each device holds alone stays as it was loaded.
+  CHECK(std::none_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
+  const ImportedJob whole = swift("--per_device_train_batch_size 1");
+  CHECK(std::any_of(whole.draft.notes.begin(), whole.draft.notes.end(), of_weights));
+  CHECK(said(whole.draft, "training.first_moment") == "bf16");
+  // The states of projected gradients have the type of the gradients.
+  CHECK(said(swift("--use_galore true").draft, "training.first_moment").empty());
+  const ImportedJob path = imported({{"run.sh",
+                                      "#!/bin/bash\ndeepspeed swift/cli/sft.py --model Qwen/Qwen3-8B "
+                                      "--tuner_type lora --model_name my-robot\n"}});
+  CHECK(path.complete);
+  CHECK(said(path.draft, "model") == "qwen3-8b");
   CHECK_THROWS_AS(swift("--deepspeed mine.json"), Error);
 }
 
@@ -275,7 +285,7 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   const ImportedJob few = imported({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
-  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "tensor_parallel_size: 2\n"}) {
+  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "dp_replicate_size: 2\n"}) {
     CAPTURE(more);
     CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }

@@ -180,6 +180,8 @@ constexpr std::array kPrograms = {
     ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
     ProgramReader{"verl", read_of_settings},      ProgramReader{"slime", read_of_settings},
     ProgramReader{"nemo", read_of_settings},      ProgramReader{"llm-foundry", read_of_settings},
+    ProgramReader{"internvl", read_of_settings},  ProgramReader{"vila", read_of_settings},
+    ProgramReader{"qwen-vl", read_of_settings},   ProgramReader{"minicpm-v", read_of_settings},
     ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
