@@ -65,7 +65,7 @@ class EventEngine {
   template <class Start>
   void release(TaskId task, const Start& start);
   void queue_end(TaskId task);
-  Timeline timeline(std::vector<Picoseconds> starts) const;
+  Timeline timeline(std::vector<Picoseconds> starts);
 
   const Program& program_;
   std::vector<Node> nodes_;
@@ -206,8 +206,10 @@ Timeline EventEngine::run_sharing_links() {
 }
 
 // Returns the timeline. Empty `starts`: no task was slowed down, and each task started its duration before its end.
-Timeline EventEngine::timeline(std::vector<Picoseconds> starts) const {
+Timeline EventEngine::timeline(std::vector<Picoseconds> starts) {
   if (ended_ != nodes_.size()) fail_internal("a program with a cycle, or out of order");
+  dependents_ = {};  // makes room: a program with all ranks needs gigabytes
+  first_dependent_ = {};
   Timeline timeline;
   timeline.events = ended_ + changes_of_speed_;
   timeline.end.resize(nodes_.size());

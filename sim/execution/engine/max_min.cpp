@@ -96,8 +96,10 @@ void MaxMin::count_all(Link& link) {
 
 void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses, double slower) {
   Activity& activity = activities_[slot];
-  for (const LinkUse& use : uses) {
-    activity.uses.push_back({use.link, static_cast<std::uint32_t>(links_[use.link].users.size())});
+  activity.uses.reserve(uses.size());
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    if (k + kAhead < uses.size()) prefetch_link(uses[k + kAhead].link);
+    activity.uses.push_back({uses[k].link, static_cast<std::uint32_t>(links_[uses[k].link].users.size())});
   }
   const Lowest lowest = lowest_of(activity);
   for (std::uint32_t k = 0; k < uses.size(); ++k) {
@@ -131,7 +133,10 @@ void MaxMin::move(const User& user, Link& link, std::uint32_t place) {
 
 void MaxMin::remove(std::uint32_t slot) {
   Activity& activity = activities_[slot];
-  for (const Placed& use : activity.uses) {
+  const std::span<const Placed> uses(activity.uses.data(), activity.uses.size());
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    if (k + kAhead < uses.size()) prefetch_link(uses[k + kAhead].link);
+    const Placed use = uses[k];
     Link& link = links_[use.link];
     const User leaving = link.users[use.place];
     if (link.scarce) {

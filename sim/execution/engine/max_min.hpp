@@ -41,6 +41,15 @@ class MaxMin {
   // slots, some more than once. The span is valid until the next call of any function but speed() and level().
   std::span<const std::uint32_t> settle();
 
+  // Prefetches the memory of an activity that will be removed; then, a few removals later, that of its links, if there
+  // are two.
+  void prefetch_activity(std::uint32_t slot) const { __builtin_prefetch(&activities_[slot], 1); }
+  void prefetch_links_of(std::uint32_t slot) const {
+    const Activity& activity = activities_[slot];
+    if (activity.uses.size() != 2) return;
+    for (const Placed& use : activity.uses) prefetch_link(use.link);
+  }
+
   // Returns the speed of the activity in a slot; valid after settle().
   double speed(std::uint32_t slot) const {
     return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
@@ -99,27 +108,34 @@ class MaxMin {
       return Halves{low & mask, high & mask}.value();
     }
   };
+  // Members that every start and end of an activity touches come first, in as few cache lines as possible.
   struct Link {
-    Speed level = kFullSpeed;       // speed of its activities at which it saturates; kFullSpeed: it does not
+    Speed level = kFullSpeed;  // speed of its activities at which it saturates; kFullSpeed: it does not
+    Demand capacity = 0;
+    Flow load = 0;             // sum of the demands
+    bool scarce = false;       // the demands exceed the capacity
+    std::uint32_t on_two = 0;  // users that are on exactly two links
+    boost::container::small_vector<User, 2> users;
     Speed next_level = kFullSpeed;  // the level after the next change, if nothing happens before
     Speed queued = kNotQueued;      // speed at which it waits in the queue
     Speed concerned_below = 0;      // stale if a user's `held` changes from or to below this; kStale: it is stale
-    bool scarce = false;            // the demands exceed the capacity
-    std::uint32_t on_two = 0;       // users that are on exactly two links
-    boost::container::small_vector<User, 2> users;
-    Demand capacity = 0;
-    Flow load = 0;  // sum of the demands
     // Sums of a scarce link, so that a change of one user's `held` does not need a look at all users:
     Halves left;               // capacity that users held below `level` leave
     std::uint64_t rising = 0;  // sum of the demands of the other users, modulo 2^64
     Speed below = 0;           // upper bound of `held` of users held below `level`
     Speed beyond = 0;          // lower bound of `held` of the other users
   };
+  static constexpr std::size_t kAhead = 8;  // links of an activity that are prefetched before their turn
   static constexpr Speed kStale = -1;
   static constexpr Speed kNotQueued = kFullSpeed + 1;
   static constexpr Flow kManyDemands = Flow{1} << 63;  // from here on sums do not fit in a Demand
   static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
 
+  void prefetch_link(LinkId link) const {
+    __builtin_prefetch(&links_[link].level, 1);
+    __builtin_prefetch(&links_[link].users, 1);
+    __builtin_prefetch(&links_[link].next_level, 1);
+  }
   Demand exact(double bytes_per_s) const;
   static void change_load(Link& link, Demand by);
   // Updates the sums of a link for a user whose `held` changes from `from` to `to`.
