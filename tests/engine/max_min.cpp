@@ -107,13 +107,19 @@ TEST_CASE("max-min: on random problems the naive solution, and its defining prop
 
 namespace {
 
-// Activities on one to four of the links, of equal demands (then many levels are equal) or of unequal ones.
+// Activities on one to four of the links, or on all of them, of equal demands (then many levels are equal) or of
+// unequal ones.
 std::vector<Demands> random_activities(std::mt19937_64& random, std::size_t count, std::uint64_t links, bool equal) {
   std::vector<Demands> out(count);
   for (Demands& demands : out) {
+    const auto demand = [&] { return equal ? 30 : 0.7 * draw_bandwidth(random, 60); };
+    if (draw(random, 8) == 0) {
+      for (LinkId link = 0; link < links; ++link) demands.emplace_back(link, demand());
+      continue;
+    }
     const std::uint64_t uses = draw(random, 4) > 0 ? 2 : 1 + draw(random, 4);
     for (std::uint64_t k = 0; k < uses; ++k) {
-      demands.emplace_back(static_cast<LinkId>(draw(random, links)), equal ? 30 : 0.7 * draw_bandwidth(random, 60));
+      demands.emplace_back(static_cast<LinkId>(draw(random, links)), demand());
     }
   }
   return out;

@@ -23,7 +23,7 @@
 //    middle of a stream that no other task waits for touches one node, that of its follower;
 //  - the queue reports the events that are near, and their nodes are prefetched;
 //  - starts are computed from ends in one pass in memory order, after the last event.
-// The dependents of a task are found through linked lists in arrays, built in one pass over the program.
+// The dependents of all tasks are one array, task after task.
 //
 // Tasks that use links are not queued themselves, because their ends move: FairShare keeps them, as activities, in the
 // order of their ends, and the queue holds an alarm for the first end. If the first end has moved by the time the alarm
@@ -49,15 +49,12 @@ class EventEngine {
     std::uint32_t waiting;  // 2 x the number of releases it still waits for, + 1 if tasks depend on it
     TaskId next;            // next task on its stream
   };
-  struct Dependent {
-    TaskId task;
-    std::uint32_t next;  // next entry in the list of tasks that depend on the same task
-  };
   struct Event {
     TaskId task;  // kNone if nothing depends on it
     TaskId next;
   };
 
+  void count_dependents();
   Event event_of(TaskId task) const;
   Event pop();
   // Calls start(task) for each task that waits for nothing else.
@@ -68,13 +65,13 @@ class EventEngine {
   template <class Start>
   void release(TaskId task, const Start& start);
   void queue_end(TaskId task);
-  Timeline timeline(std::vector<Picoseconds> starts) const;
+  Timeline timeline(std::vector<Picoseconds> starts);
 
   const Program& program_;
   std::vector<Node> nodes_;
   std::vector<TaskId> first_on_stream_;
-  std::vector<Dependent> dependents_;  // one for each of the program's dependencies, at the same place
-  std::vector<std::uint32_t> first_dependent_;
+  std::vector<TaskId> dependents_;
+  std::vector<std::uint32_t> first_dependent_;  // index into dependents_, for each task and for one more
   RadixHeap<Event> queue_;
   std::uint64_t ended_ = 0;
   CancellationSteps steps_;
@@ -87,23 +84,30 @@ EventEngine::EventEngine(const Program& program)
   if (program.size() >= most || program.dependencies.size() >= most) {
     fail_internal("the event engine takes fewer than 2^31 tasks and dependencies");
   }
-  dependents_.resize(program.dependencies.size());
-  if (!program.dependencies.empty()) first_dependent_.assign(program.size(), kNone);
-  // Goes backwards, so that lists come out in ascending order.
+  count_dependents();
   for (auto task = static_cast<TaskId>(program.size()); task-- > 0;) {
     steps_.step();
-    const std::uint32_t begin = program.dependency_begin[task];
-    const std::uint32_t end = program.dependency_begin[task + 1];
+    const std::span<const TaskId> waits_for = program.dependencies_of(task);
     Node& node = nodes_[task];
     node.time = program.duration[task];
-    node.waiting += 2 * (end - begin + 1);
+    node.waiting += 2 * static_cast<std::uint32_t>(waits_for.size() + 1);
     node.next = std::exchange(first_on_stream_[program.stream[task]], task);
-    for (std::uint32_t k = begin; k < end; ++k) {
-      const TaskId before = program.dependencies[k];
-      dependents_[k] = {task, std::exchange(first_dependent_[before], k)};
-      nodes_[before].waiting |= 1;
-    }
+    for (const TaskId before : waits_for) dependents_[--first_dependent_[before]] = task;
   }
+}
+
+// Sets `first_dependent_` of each task to the end of its dependents; writing them backwards makes it their beginning.
+void EventEngine::count_dependents() {
+  if (program_.dependencies.empty()) return;
+  dependents_.resize(program_.dependencies.size());
+  first_dependent_.resize(program_.size() + 1);
+  for (const TaskId before : program_.dependencies) ++first_dependent_[before];
+  std::uint32_t end = 0;
+  for (TaskId task = 0; task < program_.size(); ++task) {
+    nodes_[task].waiting = first_dependent_[task] > 0 ? 1 : 0;
+    first_dependent_[task] = end += first_dependent_[task];
+  }
+  first_dependent_.back() = end;
 }
 
 EventEngine::Event EventEngine::event_of(TaskId task) const {
@@ -132,9 +136,8 @@ void EventEngine::finish(const Event& event, const Start& start) {
   steps_.step();
   if (event.next != kNone) release(event.next, start);
   if (event.task == kNone) return;
-  for (std::uint32_t k = first_dependent_[event.task]; k != kNone; k = dependents_[k].next) {
-    release(dependents_[k].task, start);
-  }
+  const std::uint32_t end = first_dependent_[event.task + 1];
+  for (std::uint32_t k = first_dependent_[event.task]; k < end; ++k) release(dependents_[k], start);
 }
 
 template <class Start>
@@ -170,8 +173,7 @@ Timeline EventEngine::run_sharing_links() {
   };
   std::vector<TaskId> ending;
   const auto finish_first = [&] {
-    const std::span<const TaskId> tasks = activities.tasks_of(shares.finish_first());
-    ending.assign(tasks.begin(), tasks.end());
+    activities.tasks_of(shares.finish_first(), ending);
     for (const TaskId task : ending) {
       nodes_[task].time = queue_.now();
       finish(event_of(task), start);
@@ -204,8 +206,10 @@ Timeline EventEngine::run_sharing_links() {
 }
 
 // Returns the timeline. Empty `starts`: no task was slowed down, and each task started its duration before its end.
-Timeline EventEngine::timeline(std::vector<Picoseconds> starts) const {
+Timeline EventEngine::timeline(std::vector<Picoseconds> starts) {
   if (ended_ != nodes_.size()) fail_internal("a program with a cycle, or out of order");
+  dependents_ = {};  // makes room: a program with all ranks needs gigabytes
+  first_dependent_ = {};
   Timeline timeline;
   timeline.events = ended_ + changes_of_speed_;
   timeline.end.resize(nodes_.size());

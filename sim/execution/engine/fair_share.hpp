@@ -54,6 +54,7 @@ class FairShare {
   };
 
   void run(Running& activity, StreamId stream, double speed);
+  void prefetch_after(std::uint32_t place) const;
   bool change_speed(Running& activity, double speed, Picoseconds now);
   static Picoseconds end_of(const Running& activity);
   [[noreturn]] static void fail_endless(double speed);

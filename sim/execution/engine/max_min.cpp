@@ -61,7 +61,7 @@ __extension__ std::int64_t quotient(__int128 dividend, std::int64_t divisor) {
 }  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots)
-    : links_(capacities.size()), activities_(slots), stale_(capacities.size() + 1) {
+    : links_(capacities.size()), activities_(slots), lowest_(slots), stale_(capacities.size() + 1) {
   double largest = largest_demand;
   for (const double capacity : capacities) largest = std::max(largest, capacity);
   if (largest > 0) unit_ = std::ldexp(1.0, kBits - 1 - std::ilogb(largest));
@@ -96,8 +96,10 @@ void MaxMin::count_all(Link& link) {
 
 void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses, double slower) {
   Activity& activity = activities_[slot];
-  for (const LinkUse& use : uses) {
-    activity.uses.push_back({use.link, static_cast<std::uint32_t>(links_[use.link].users.size())});
+  activity.uses.reserve(uses.size());
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    if (k + kAhead < uses.size()) prefetch_link(uses[k + kAhead].link);
+    activity.uses.push_back({uses[k].link, static_cast<std::uint32_t>(links_[uses[k].link].users.size())});
   }
   const Lowest lowest = lowest_of(activity);
   for (std::uint32_t k = 0; k < uses.size(); ++k) {
@@ -118,6 +120,7 @@ void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses, double slowe
     }
   }
   activity.speed = lowest.first;
+  if (uses.size() != 2) lowest_[slot] = lowest;
   *touch(1) = slot;
 }
 
@@ -130,7 +133,10 @@ void MaxMin::move(const User& user, Link& link, std::uint32_t place) {
 
 void MaxMin::remove(std::uint32_t slot) {
   Activity& activity = activities_[slot];
-  for (const Placed& use : activity.uses) {
+  const std::span<const Placed> uses(activity.uses.data(), activity.uses.size());
+  for (std::size_t k = 0; k < uses.size(); ++k) {
+    if (k + kAhead < uses.size()) prefetch_link(uses[k + kAhead].link);
+    const Placed use = uses[k];
     Link& link = links_[use.link];
     const User leaving = link.users[use.place];
     if (link.scarce) {
@@ -165,13 +171,35 @@ MaxMin::Lowest MaxMin::lowest_of(const Activity& activity) const {
   for (const Placed& use : activity.uses) {
     const Speed level = links_[use.link].level;
     if (level < lowest.first) {
-      lowest.second = lowest.first;
-      lowest.first = level;
-    } else if (level < lowest.second) {
-      lowest.second = level;
+      lowest = {level, lowest.first, 1};
+    } else {
+      lowest.second = std::min(lowest.second, level);
+      lowest.at_first += level == lowest.first ? 1 : 0;
     }
   }
   return lowest;
+}
+
+bool MaxMin::Lowest::follow(Speed before, Speed now) {
+  const bool was_only_first = before == first && at_first == 1;
+  if (was_only_first && now < second) {
+    first = now;
+    return true;
+  }
+  if (now > before) {
+    if (before > second) return true;
+    const bool enough_stay = before == first && at_first > 2;
+    at_first -= enough_stay ? 1 : 0;
+    return enough_stay;
+  }
+  if (was_only_first) return false;
+  if (now < first) {
+    *this = {now, first, 1};
+  } else {
+    second = std::min(second, now);
+    at_first += now == first ? 1 : 0;
+  }
+  return true;
 }
 
 // Computes the level from the sums, if the sums still divide the users into those below the new level and the others,
@@ -225,7 +253,7 @@ void MaxMin::change_level(std::uint32_t id) {
   if (link.scarce && (link.below >= link.level || link.beyond < link.level)) count_all(link);
   if (link.on_two < link.users.size()) {
     for (const User& user : link.users) {
-      if (user.other.link == kNoLink) tell_others(user, id);
+      if (user.other.link == kNoLink) tell_others(user, id, before);
     }
   }
   if (link.on_two == 0) return;
@@ -275,19 +303,21 @@ void MaxMin::tell_concerned(const Link& link, Speed before, std::span<const std:
   stale_count_ = static_cast<std::size_t>(stale - stale_.data());
 }
 
-// Informs the other links of a user of link `id`, whose level has changed.
-void MaxMin::tell_others(const User& user, std::uint32_t id) {
-  const Activity& activity = activities_[user.slot];
-  const Lowest lowest = lowest_of(activity);
-  if (lowest.first != activity.speed) change_speed(user.slot, lowest.first);
+// Informs the other links of a user of link `id`, whose level has changed. They stay as they are if the lowest levels
+// do: when an activity on thousands of links begins, all levels change, and only the first two changes concern others.
+void MaxMin::tell_others(const User& user, std::uint32_t id, Speed before) {
+  Activity& activity = activities_[user.slot];
+  Lowest& lowest = lowest_[user.slot];
+  const Lowest was = lowest;
+  if (!lowest.follow(before, links_[id].level)) lowest = lowest_of(activity);
+  if (lowest.first != was.first) {
+    activity.speed = lowest.first;
+    *touch(1) = user.slot;
+  }
+  if (lowest.first == was.first && lowest.second == was.second) return;
   for (const Placed& use : activity.uses) {
     if (use.link != id) inform(use, lowest.but(links_[use.link].level));
   }
-}
-
-void MaxMin::change_speed(std::uint32_t slot, Speed speed) {
-  activities_[slot].speed = speed;
-  *touch(1) = slot;
 }
 
 // Sets the speed that the other links of a user allow.

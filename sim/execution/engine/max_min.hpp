@@ -4,6 +4,8 @@
 #include "engine/link_queue.hpp"
 #include "program/program.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +41,15 @@ class MaxMin {
   // slots, some more than once. The span is valid until the next call of any function but speed() and level().
   std::span<const std::uint32_t> settle();
 
+  // Prefetches the memory of an activity that will be removed; then, a few removals later, that of its links, if there
+  // are two.
+  void prefetch_activity(std::uint32_t slot) const { __builtin_prefetch(&activities_[slot], 1); }
+  void prefetch_links_of(std::uint32_t slot) const {
+    const Activity& activity = activities_[slot];
+    if (activity.uses.size() != 2) return;
+    for (const Placed& use : activity.uses) prefetch_link(use.link);
+  }
+
   // Returns the speed of the activity in a slot; valid after settle().
   double speed(std::uint32_t slot) const {
     return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
@@ -59,9 +70,20 @@ class MaxMin {
     std::uint32_t link = 0;
     std::uint32_t place = 0;
   };
+  // The lowest level of an activity's links, and the lowest level of its other links.
+  struct Lowest {
+    Speed first = kFullSpeed;
+    Speed second = kFullSpeed;
+    std::uint32_t at_first = 0;  // number of links with the lowest level
+
+    // Returns the lowest level of all links but one of this level.
+    Speed but(Speed level) const { return level == first ? second : first; }
+    // Follows the level of one link. Returns false if only a look at all links tells the lowest levels.
+    bool follow(Speed before, Speed now);
+  };
   struct Activity {
     Speed speed = kFullSpeed;
-    std::vector<Placed> uses;
+    boost::container::small_vector<Placed, 2> uses;  // transfers, of which there are most, are on two links
   };
   struct User {
     Speed held = kFullSpeed;  // speed that the activity's other links allow
@@ -86,27 +108,34 @@ class MaxMin {
       return Halves{low & mask, high & mask}.value();
     }
   };
+  // Members that every start and end of an activity touches come first, in as few cache lines as possible.
   struct Link {
-    Speed level = kFullSpeed;       // speed of its activities at which it saturates; kFullSpeed: it does not
+    Speed level = kFullSpeed;  // speed of its activities at which it saturates; kFullSpeed: it does not
+    Demand capacity = 0;
+    Flow load = 0;             // sum of the demands
+    bool scarce = false;       // the demands exceed the capacity
+    std::uint32_t on_two = 0;  // users that are on exactly two links
+    boost::container::small_vector<User, 2> users;
     Speed next_level = kFullSpeed;  // the level after the next change, if nothing happens before
     Speed queued = kNotQueued;      // speed at which it waits in the queue
     Speed concerned_below = 0;      // stale if a user's `held` changes from or to below this; kStale: it is stale
-    bool scarce = false;            // the demands exceed the capacity
-    std::uint32_t on_two = 0;       // users that are on exactly two links
-    std::vector<User> users;
-    Demand capacity = 0;
-    Flow load = 0;  // sum of the demands
     // Sums of a scarce link, so that a change of one user's `held` does not need a look at all users:
     Halves left;               // capacity that users held below `level` leave
     std::uint64_t rising = 0;  // sum of the demands of the other users, modulo 2^64
     Speed below = 0;           // upper bound of `held` of users held below `level`
     Speed beyond = 0;          // lower bound of `held` of the other users
   };
+  static constexpr std::size_t kAhead = 8;  // links of an activity that are prefetched before their turn
   static constexpr Speed kStale = -1;
   static constexpr Speed kNotQueued = kFullSpeed + 1;
   static constexpr Flow kManyDemands = Flow{1} << 63;  // from here on sums do not fit in a Demand
   static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
 
+  void prefetch_link(LinkId link) const {
+    __builtin_prefetch(&links_[link].level, 1);
+    __builtin_prefetch(&links_[link].users, 1);
+    __builtin_prefetch(&links_[link].next_level, 1);
+  }
   Demand exact(double bytes_per_s) const;
   static void change_load(Link& link, Demand by);
   // Updates the sums of a link for a user whose `held` changes from `from` to `to`.
@@ -122,14 +151,6 @@ class MaxMin {
   static void count_all(Link& link);
   static Speed level_of(const Link& link);
   static Speed level_from_nothing(const Link& link);
-  // The lowest level of an activity's links, and the lowest level of its other links.
-  struct Lowest {
-    Speed first = kFullSpeed;
-    Speed second = kFullSpeed;
-
-    // Returns the lowest level of all links but one of this level.
-    Speed but(Speed level) const { return level == first ? second : first; }
-  };
   Lowest lowest_of(const Activity& activity) const;
   void move(const User& user, Link& link, std::uint32_t place);
   void change_level(std::uint32_t id);
@@ -137,14 +158,14 @@ class MaxMin {
   void tell_concerned(const Link& link, Speed before, std::span<const std::uint32_t> places);
   std::uint32_t* touch(std::size_t count);
   void mark_stale(std::uint32_t id);
-  void tell_others(const User& user, std::uint32_t id);
-  void change_speed(std::uint32_t slot, Speed speed);
+  void tell_others(const User& user, std::uint32_t id, Speed before);
   void inform(const Placed& use, Speed held);
   void queue_stale();
 
   double unit_ = 1;
   std::vector<Link> links_;
   std::vector<Activity> activities_;    // by slot
+  std::vector<Lowest> lowest_;          // by slot, of activities that are not on two links
   std::vector<std::uint32_t> touched_;  // slots; the first touched_count_ are valid
   std::size_t touched_count_ = 0;
   std::vector<std::uint32_t> stale_;  // stale links; room for all links and one more

@@ -1,6 +1,7 @@
 #include "simulation/breakdown.hpp"
 
 #include "base/cancellation.hpp"
+#include "base/parallel.hpp"
 #include "engine/time_spans.hpp"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ class RankBreakdown {
     const Picoseconds start = timeline.start[task];
     const StreamKind kind = program.streams[program.stream[task]].kind;
     if (const auto activity = communication_of(kind)) {
-      communication_[static_cast<std::size_t>(*activity)].push_back({start, timeline.end[task]});
+      add_span({start, timeline.end[task]}, communication_[static_cast<std::size_t>(*activity)]);
     }
     if (kind != StreamKind::compute) return;
     add_parts(program, timeline, task, out_);
@@ -113,6 +114,14 @@ class RankBreakdown {
   }
 
  private:
+  // Adds a span; one that continues the last becomes a part of it.
+  static void add_span(const TimeSpan& span, TimeSpans& to) {
+    if (!to.empty() && span.start >= to.back().start && span.start <= to.back().end) {
+      to.back().end = std::max(to.back().end, span.end);
+    } else {
+      to.push_back(span);
+    }
+  }
   void spend(Activity activity, Picoseconds time) { out_[static_cast<std::size_t>(activity)] += to_seconds(time); }
 
   ActivitySeconds out_{};
@@ -122,29 +131,54 @@ class RankBreakdown {
   Picoseconds free_ = 0;  // when the compute stream has done all so far
 };
 
-}  // namespace
+// The ranks at places [first, last) of those that are asked for.
+struct Places {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
 
-// Walks once through the tasks, because there are as many ranks as GPUs if no rank stands for others.
-std::vector<ActivitySeconds> breakdown_of(const Program& program, const Timeline& timeline,
-                                          std::span<const std::uint32_t> ranks) {
-  constexpr auto kNone = static_cast<std::uint32_t>(-1);
-  std::vector<std::uint32_t> places(program.ranks.size(), kNone);
-  for (std::size_t place = 0; place < ranks.size(); ++place) places[ranks[place]] = static_cast<std::uint32_t>(place);
-  std::vector<std::uint32_t> of_stream;
-  for (const Stream& stream : program.streams) of_stream.push_back(places[stream.rank]);
-  std::vector<RankBreakdown> of_ranks(ranks.size());
+  bool contain(std::uint32_t place) const { return place - first < last - first; }  // a place below `first` wraps
+};
+
+// Breaks down the time of some ranks. Walks once through all tasks, because there are as many ranks as GPUs if no rank
+// stands for others. `of_stream`: the place of each stream's rank.
+void break_down(const Program& program, const Timeline& timeline, std::span<const std::uint32_t> of_stream,
+                const Places& places, std::span<ActivitySeconds> out) {
+  std::vector<RankBreakdown> of_ranks(places.last - places.first);
   HostWaits host(program, timeline);
   CancellationSteps steps;
   for (TaskId task = 0; task < program.size(); ++task) {
     steps.step();
     const std::uint32_t place = of_stream[program.stream[task]];
-    if (place != kNone) of_ranks[place].add(program, timeline, task, host);
+    if (places.contain(place)) of_ranks[place - places.first].add(program, timeline, task, host);
   }
-  std::vector<ActivitySeconds> out;
-  for (RankBreakdown& of_rank : of_ranks) {
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     check_cancelled();
-    out.push_back(of_rank.finish(timeline.makespan));
+    out[places.first + rank] = of_ranks[rank].finish(timeline.makespan);
   }
+}
+
+}  // namespace
+
+std::vector<ActivitySeconds> breakdown_of(const Program& program, const Timeline& timeline,
+                                          std::span<const std::uint32_t> ranks) {
+  constexpr auto kNone = static_cast<std::uint32_t>(-1);
+  constexpr std::uint32_t kWalks = 4;  // of a large program, next to each other
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  std::vector<std::uint32_t> places(program.ranks.size(), kNone);
+  for (std::size_t place = 0; place < ranks.size(); ++place) places[ranks[place]] = static_cast<std::uint32_t>(place);
+  std::vector<std::uint32_t> of_stream;
+  for (const Stream& stream : program.streams) of_stream.push_back(places[stream.rank]);
+  std::vector<ActivitySeconds> out(ranks.size());
+  const auto all = static_cast<std::uint32_t>(ranks.size());
+  if (program.size() < kLarge || all < kWalks) {
+    break_down(program, timeline, of_stream, {0, all}, out);
+    return out;
+  }
+  parallel_for(kWalks, [&](std::size_t walk) {
+    const auto from = static_cast<std::uint32_t>(walk);
+    const auto border = [all](std::uint32_t number) { return all / kWalks * number + all % kWalks * number / kWalks; };
+    break_down(program, timeline, of_stream, {border(from), border(from + 1)}, out);
+  });
   return out;
 }
 

@@ -52,7 +52,7 @@ class LinkReplay {
   };
   using End = std::pair<Picoseconds, StreamId>;
 
-  std::vector<TaskId> in_order_of_start() const {
+  std::vector<TaskId> in_order_of_start() {
     std::vector<TaskId> out;
     CancellationSteps steps;
     for (TaskId task = 0; task < program_.size(); ++task) {
@@ -69,12 +69,12 @@ class LinkReplay {
   void start(TaskId task, Picoseconds now) {
     const auto begun = activities_.begin(task);
     if (!begun) return;
-    const std::span<const TaskId> tasks = activities_.tasks_of(begun->stream);
-    Picoseconds end = timeline_.end[tasks.front()];
-    for (const TaskId each : tasks) end = std::min(end, timeline_.end[each]);
+    activities_.tasks_of(begun->stream, tasks_);
+    Picoseconds end = timeline_.end[tasks_.front()];
+    for (const TaskId each : tasks_) end = std::min(end, timeline_.end[each]);
     if (end <= now) return;
     Running& activity = running_[begun->stream];
-    activity.tasks.assign(tasks.begin(), tasks.end());
+    activity.tasks = tasks_;
     activity.uses = begun->uses;
     activity.slower = begun->slower;
     activity.full_speed = begun->duration;
@@ -131,6 +131,7 @@ class LinkReplay {
   std::vector<Running> running_;  // by stream
   std::vector<StreamId> active_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<TaskId> tasks_;  // buffer of start()
   std::vector<LinkId> holders_;
   CancellationSteps steps_;
 };

@@ -198,23 +198,50 @@ GpuPower power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRan
   return out;
 }
 
-// Returns the power of all GPUs together, not divided into parts. A GPU that runs a kernel draws the power of waiting,
-// too, so that only the energy above it is spread over tasks.
+// True if two GPUs draw the same power at all times: their hardware is the same, and so are times and energy of their
+// tasks.
+bool draw_alike(const PowerInputs& in, const TasksOfRanks& tasks, const GpuClass& one, const GpuClass& other) {
+  if (!in.ramped.empty() || &hardware_of(in, one) != &hardware_of(in, other)) return false;
+  const auto alike = [&](TaskId a, TaskId b) {
+    const auto energy_j = [&](TaskId task) { return in.program.class_of(task).energy_j; };
+    return in.timeline.start[a] == in.timeline.start[b] && in.timeline.end[a] == in.timeline.end[b] &&
+           energy_j(a) == energy_j(b);
+  };
+  return std::equal(one.ranks.begin(), one.ranks.end(), other.ranks.begin(), other.ranks.end(),
+                    [&](std::uint32_t a, std::uint32_t b) {
+                      const std::span<const TaskId> of_a = tasks.of(a);
+                      const std::span<const TaskId> of_b = tasks.of(b);
+                      return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), alike);
+                    });
+}
+
+// Returns the power of a GPU, not divided into parts. A GPU that runs a kernel draws the power of waiting, too, so that
+// only the energy above it is spread over tasks.
+Series undivided_power_of(const PowerInputs& in, const PowerGrid& grid, const TasksOfRanks& tasks,
+                          const GpuClass& gpu) {
+  const NodeHardware& hardware = hardware_of(in, gpu);
+  Series watts(grid.intervals(), waiting_w(hardware, gpu));
+  for (const std::uint32_t rank : gpu.ranks) {
+    for (const TaskId task : tasks.of(rank)) {
+      add_work(in, grid, task, watts);
+    }
+  }
+  for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(watts, slope);
+  hold_to_own_limit(hardware.gpu, grid, watts);
+  smooth_by_supply(hardware.spec, grid, watts);
+  return watts;
+}
+
+// Returns the power of all GPUs together, not divided into parts. Programs with all ranks have thousands of GPUs in a
+// row that draw the same power.
 Series all_gpus(const PowerInputs& in, const PowerGrid& grid) {
   const TasksOfRanks tasks(in.program, draws_power);
   Series out(grid.intervals());
-  for (const GpuClass& gpu : gpu_classes(in)) {
-    const NodeHardware& hardware = hardware_of(in, gpu);
-    Series watts(grid.intervals(), waiting_w(hardware, gpu));
-    for (const std::uint32_t rank : gpu.ranks) {
-      for (const TaskId task : tasks.of(rank)) {
-        add_work(in, grid, task, watts);
-      }
-    }
-    for (const PowerSlope& slope : floor_of(in, tasks, gpu)) grid.add_slope(watts, slope);
-    hold_to_own_limit(hardware.gpu, grid, watts);
-    smooth_by_supply(hardware.spec, grid, watts);
-    add_times(out, watts, gpu.count);
+  Series watts;
+  const std::vector<GpuClass> gpus = gpu_classes(in);
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (i == 0 || !draw_alike(in, tasks, gpus[i - 1], gpus[i])) watts = undivided_power_of(in, grid, tasks, gpus[i]);
+    add_times(out, watts, gpus[i].count);
   }
   return out;
 }

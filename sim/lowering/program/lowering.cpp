@@ -219,15 +219,21 @@ std::vector<bool> Lowering::parts_that_send_gradients() const {
   return out;
 }
 
-// Reserves room for whole passes: programs with whole passes are made by the thousand.
+// Reserves room for whole passes: programs with whole passes are made by the thousand, and columns that grow hold their
+// tasks twice in the programs that need most memory.
 void Lowering::reserve(std::span<const StagePlan> plans) {
   constexpr std::size_t tasks_per_pass = 5;  // two of the host, one of the device, both ends of a transfer
   constexpr std::size_t tasks_per_step = 10;
   constexpr std::size_t classes_per_plan = 12;
+  constexpr std::size_t cut_passes = 2;  // of each chunk: most collectives of replicas cut its first or last pass
   std::size_t tasks = 0;
   for (const StagePlan& plan : plans) {
+    std::size_t passes = plan.order.size();
+    for (const ChunkPlan& chunk : plan.chunks) passes += cut_passes * static_cast<std::size_t>(chunk.blocks());
     const auto ranks = static_cast<std::size_t>(teams_.ranks_of(plan.stage) / teams_.classes());
-    tasks += (tasks_per_pass * plan.order.size() + tasks_per_step) * ranks;
+    const auto teams = static_cast<std::size_t>(teams_.replicas(plan.stage) / teams_.classes());
+    const std::size_t meetings = teams < ranks ? teams : 0;  // of the ranks of a team, once in a pass
+    tasks += (tasks_per_pass * ranks + meetings) * passes + tasks_per_step * ranks;
   }
   program_.reserve(tasks, classes_per_plan * plans.size());
 }

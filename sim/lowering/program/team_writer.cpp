@@ -113,7 +113,7 @@ void TeamWriter::begin_on_host(const Running& pass) {
     const PassWork& work = pass.work.of_lane(i);
     if (work.host_first <= 0) continue;
     Lane& lane = lanes_[i];
-    add(lane, StreamKind::host, work.issue_class, work.host_first, lane.host_waits, pass.microbatch);
+    add(lane, StreamKind::host, work.issue_class, work.host_first, span_of(lane.host_waits), pass.microbatch);
     lane.host_waits.clear();
   }
 }
@@ -131,7 +131,8 @@ void TeamWriter::hand_on(const Running& first, const Running& behind) {
     const PassWork& work = first.work.of(together_with_[i]);
     const FoldedBody& body = work.folded;
     const Picoseconds rest = body.host - body.lead - std::max<Picoseconds>(0, body.waited);
-    leads_.push_back(add(lane, StreamKind::host, work.lead_class, body.lead, lane.host_waits, first.microbatch));
+    leads_.push_back(
+        add(lane, StreamKind::host, work.lead_class, body.lead, span_of(lane.host_waits), first.microbatch));
     if (rest > 0 || body.host_waits()) {
       add(lane, StreamKind::host, behind.work.of(together_with_[i]).issue_class, rest, {}, behind.microbatch);
     }
@@ -155,9 +156,9 @@ void TeamWriter::run_folded(const Running& first, const Running& behind) {
     scratch_.clear();
     for (const std::size_t i : together) {
       scratch_.push_back(leads_[i]);
-      append(scratch_, lanes_[i].device_waits);
+      append(scratch_, span_of(lanes_[i].device_waits));
       if (together.size() > 1 || work.folded.host_waits() || !done_on_compute(lanes_[i])) {
-        append(scratch_, lanes_[i].done);
+        append(scratch_, span_of(lanes_[i].done));
       }
     }
     meet(together, meets, StreamKind::compute, first.microbatch);
@@ -180,7 +181,7 @@ TaskId TeamWriter::issue(Lane& lane, const Issued& pass, Picoseconds lasting) {
       lane.behind_of.issue_class != pass.issue_class || lane.behind_of.microbatch != pass.microbatch;
   if (other_pass || !lane.host_waits.empty()) end_issuing(lane);
   const TaskId issued =
-      add(lane, StreamKind::host, pass.issue_class, lane.behind + lasting, lane.host_waits, pass.microbatch);
+      add(lane, StreamKind::host, pass.issue_class, lane.behind + lasting, span_of(lane.host_waits), pass.microbatch);
   lane.behind = 0;
   lane.host_waits.clear();
   return issued;
@@ -199,8 +200,8 @@ void TeamWriter::wait_on_host(Lane& lane, const std::vector<TaskId>& ends) {
     lane.host_waits.push_back(running);
     return;
   }
-  append(lane.host_waits, lane.done);
-  append(lane.host_waits, lane.device_waits);
+  append(lane.host_waits, span_of(lane.done));
+  append(lane.host_waits, span_of(lane.device_waits));
 }
 
 void TeamWriter::run_body(const Pair& passes, std::size_t body) {
@@ -239,8 +240,8 @@ void TeamWriter::gather_waits(std::size_t lane, const BodyStep& step, TaskId iss
   scratch_.push_back(issued);
   const TaskId last = own.last[index(step.stream)];
   if (std::find(ends.begin(), ends.end(), last) == ends.end()) {  // the first step on its stream
-    append(scratch_, own.done);
-    append(scratch_, own.device_waits);
+    append(scratch_, span_of(own.done));
+    append(scratch_, span_of(own.device_waits));
   }
   for (const int before : step.after) scratch_.push_back(ends[static_cast<std::size_t>(before)]);
 }

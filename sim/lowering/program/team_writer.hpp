@@ -4,6 +4,8 @@
 #include "program/program.hpp"
 #include "program/rank_groups.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <array>
 #include <functional>
 #include <map>
@@ -56,7 +58,12 @@ class TeamWork {
   GroupingId meets_ = kAlone;
 };
 
-inline void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) {
+// Tasks that a pass waits for: a job with all ranks has such lists by the hundred thousand, with one or two tasks each.
+using FewTasks = boost::container::small_vector<TaskId, 2>;
+inline std::span<const TaskId> span_of(const FewTasks& tasks) { return {tasks.data(), tasks.size()}; }
+
+template <class Tasks>
+void append(Tasks& to, std::span<const TaskId> tasks) {
   to.insert(to.end(), tasks.begin(), tasks.end());
 }
 
@@ -89,8 +96,10 @@ class TeamWriter {
                   std::int32_t microbatch);
 
   // The tasks that end a lane's passes so far.
-  std::span<const TaskId> done(std::size_t lane) const { return lanes_[lane].done; }
-  std::span<const TaskId> done_before(std::size_t lane) const { return lanes_[lane].done_before; }  // without the last
+  std::span<const TaskId> done(std::size_t lane) const { return span_of(lanes_[lane].done); }
+  std::span<const TaskId> done_before(std::size_t lane) const {  // without the last
+    return span_of(lanes_[lane].done_before);
+  }
   TaskId last_on(std::size_t lane, StreamKind stream) const;  // kNoTask: nothing yet
 
  private:
@@ -103,10 +112,10 @@ class TeamWriter {
     std::uint32_t rank = 0;
     std::array<StreamId, kStreamKinds> streams{};
     std::array<TaskId, kStreamKinds> last{};  // on each stream
-    std::vector<TaskId> done;
-    std::vector<TaskId> done_before;
-    std::vector<TaskId> device_waits;
-    std::vector<TaskId> host_waits;
+    FewTasks done;
+    FewTasks done_before;
+    FewTasks device_waits;
+    FewTasks host_waits;
     Picoseconds behind = 0;  // host's work after the last step, not written yet
     Issued behind_of;
   };
