@@ -256,6 +256,87 @@ TEST_CASE("a file of ms-swift's settings, and what it trains otherwise is held b
   }
 }
 
+// swift 4.6.0: arguments/rlhf_args.py, rlhf_trainers/*.py.
+TEST_CASE("swift rlhf: DPO where nothing else is said, a copy of whole models alone") {
+  const auto swift = [](const std::string& options) {
+    return imported({{"run.sh", "#!/bin/bash\nNPROC_PER_NODE=8 swift rlhf --model Qwen/Qwen3-8B --max_length 2048 " +
+                                    options + "\n"}});
+  };
+  const auto compared = [&](const std::string& options) {
+    const ImportedJob job = swift(options);
+    CAPTURE(options);
+    CHECK(job.complete);
+    return said(job.draft, "training.preferences");
+  };
+  CHECK(compared("") == "{answers: 2, reference: adapters-off}");
+  CHECK(compared("--rlhf_type dpo --tuner_type full --ref_model Qwen/Qwen3-8B --beta 0.1") ==
+        "{answers: 2, reference: model}");
+  CHECK(compared("--rlhf_type kto --tuner_type full") == "{answers: 1, reference: model, mismatched: true}");
+  CHECK(compared("--rlhf_type kto --loss_type apo_zero_unpaired") == "{answers: 1, reference: adapters-off}");
+  for (const char* alone : {"orpo", "simpo", "cpo"}) {
+    CHECK(compared(std::string("--tuner_type full --rlhf_type ") + alone) == "{answers: 2, reference: none}");
+  }
+  const ImportedJob reward = swift("--rlhf_type rm --tuner_type full");
+  CHECK(reward.complete);
+  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
+  CHECK(said(swift("--rlhf_type dpo").draft, "training.global_batch") == "16");
+  for (const char* more : {"--rlhf_type grpo", "--rlhf_type ppo", "--rlhf_type gkd", "--ref_adapters a",
+                           "--packing true", "--rlhf_type rm --reward_model a"}) {
+    CAPTURE(std::string(more));
+    CHECK_FALSE(swift(more).complete);
+  }
+}
+
+// openrlhf 0.11.2 and v0.5.0: cli/train_*.py, utils/deepspeed/*.py.
+TEST_CASE("OpenRLHF: the batch is that of all ranks, the reference a copy also beside adapters, ZeRO 2 if unsaid") {
+  const auto openrlhf = [](const std::string& program, const std::string& options) {
+    return imported({{"run.sh", "#!/bin/bash\ndeepspeed --module openrlhf.cli." + program + " " + options + "\n"}});
+  };
+  const std::string old = "--pretrain meta-llama/Meta-Llama-3-8B --bf16 --flash_attn ";
+  const ImportedJob plain = openrlhf("train_sft", old + "--train_batch_size 256 --micro_train_batch_size 2");
+  CHECK(plain.complete);
+  CHECK(said(plain.draft, "training.global_batch") == "256");
+  CHECK(said(plain.draft, "strategy.micro_batch") == "2");
+  CHECK(said(plain.draft, "training.sequence_length") == "2048");
+  CHECK(said(plain.draft, "training.precision") == "bf16");
+  CHECK(said(plain.draft, "strategy.zero") == "2");
+  CHECK(said(plain.draft, "training.preferences").empty());
+  CHECK(said(plain.draft, "training.lora").empty());
+  const ImportedJob dpo = openrlhf("train_dpo",
+                                   "--model.model_name_or_path meta-llama/Meta-Llama-3-8B "
+                                   "--train.batch_size 256 --train.micro_batch_size 1 --ds.zero_stage 3 "
+                                   "--ds.param_dtype bf16 --data.max_len 8192 --ds.packing_samples "
+                                   "--model.gradient_checkpointing_enable --ds.adam_offload");
+  CHECK(dpo.complete);
+  CHECK(said(dpo.draft, "training.preferences") == "{answers: 2, reference: model}");
+  CHECK(said(dpo.draft, "training.global_batch") == "256");
+  CHECK(said(dpo.draft, "training.sequence_length") == "8192");
+  CHECK(said(dpo.draft, "strategy.zero") == "3");
+  CHECK(said(dpo.draft, "strategy.offload_optimizer") == "1");
+  CHECK(said(dpo.draft, "strategy.recompute") == "full");
+  const ImportedJob adapted = openrlhf("train_dpo", old + "--lora_rank 16 --zero_stage 3");
+  CHECK(said(adapted.draft, "training.lora.rank") == "16");
+  CHECK(said(adapted.draft, "training.preferences") == "{answers: 2, reference: model}");
+  CHECK(said(adapted.draft, "training.sequence_length") == "512");
+  CHECK(said(openrlhf("train_sft", old + "--lora_rank 0").draft, "training.lora").empty());
+  const ImportedJob reward = openrlhf("train_rm", old);
+  CHECK(reward.complete);
+  CHECK(said(reward.draft, "strategy.micro_batch") == "1");
+  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
+  // Matched and mismatched answers are one pass with gradients.
+  CHECK(said(openrlhf("train_kto", old).draft, "training.preferences") == "{answers: 2, reference: model}");
+  // Eight ranks with microbatches of 8 make whole steps of 64.
+  CHECK(said(openrlhf("train_sft", old + "--train_batch_size 100").draft, "training.global_batch") == "64");
+  for (const char* more : {"--ref_offload", "--ring_attn_size 2", "--ds_tensor_parallel_size 2",
+                           "--train_batch_size 32", "--param_dtype fp16", "--optim muon"}) {
+    CAPTURE(more);
+    const ImportedJob held = openrlhf("train_dpo", old + more);
+    CHECK_FALSE(held.complete);
+    CHECK_FALSE(first_obstacle(held).empty());
+  }
+  CHECK_FALSE(openrlhf("train_sft", old + "--ref_offload").complete);
+}
+
 TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is its default") {
   const std::string axolotl =
       "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nbf16: auto\ntf32: false\ngradient_checkpointing: "
@@ -275,7 +356,13 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   const ImportedJob few = imported({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
-  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "tensor_parallel_size: 2\n"}) {
+  const ImportedJob reward = imported({{"rm.yaml", axolotl + "reward_model: true\n"}});
+  CHECK(reward.complete);
+  CHECK(said(reward.draft, "training.preferences") == "{answers: 2, reference: none}");
+  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
+  CHECK(said(imported({{"no.yaml", axolotl + "reward_model: false\n"}}).draft, "training.preferences").empty());
+  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "tensor_parallel_size: 2\n",
+                           "reward_model: true\nrl: dpo\n", "process_reward_model: true\n"}) {
     CAPTURE(more);
     CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }

@@ -31,6 +31,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::string_view kDeepSpeedPrefix = "deepspeed:";
+constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a batch
 
 void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, std::string_view prefix) {
   for (Setting& setting : settings) {
@@ -55,8 +56,12 @@ class TrainerReader {
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
         since_(own.find("since")),
         accelerate_(std::move(accelerate)) {
-    if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
-    if (const Value* defaults = own.find("defaults")) options_.replace_defaults(*defaults);
+    Value defaults;
+    if (tool != nullptr) defaults = tool->section("defaults");
+    if (const Value* more = own.find("defaults")) {
+      for (const Value::Field& field : more->fields) set_field(defaults, field.key, field.value);
+    }
+    if (!defaults.fields.empty()) options_.replace_defaults(defaults);
   }
 
   HubSharding read() {
@@ -107,6 +112,10 @@ class TrainerReader {
     const Value& section = (tool_ == nullptr ? facts_ : *tool_).section("preferences");
     kind_ = preference_kind(options_, section, program_);
     if (kind_ != nullptr) mirfak::read_preferences(options_, section, *kind_, context_.sources);
+    // Unless a rule of preferences has judged it.
+    const std::vector<const Setting*> open = options_.draft().open();
+    const Setting* const packing = options_.option("packing").setting;
+    if (packing == nullptr || std::find(open.begin(), open.end(), packing) != open.end()) options_.read("packing");
   }
 
   // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
@@ -195,7 +204,6 @@ class TrainerReader {
       options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
                    "sequences are taken to be that long");
     }
-    options_.read("packing");
   }
 
   // Reads precision: bf16 and fp16 are the Trainer's; Accelerate's mixed_precision holds if the Trainer states neither.
@@ -335,6 +343,21 @@ class TrainerReader {
     options_.put(option, "strategy.offload_optimizer", "1", "the optimizer steps there, too");
   }
 
+  // Reads the batch of all ranks, of which the program makes whole microbatches. `sequences`: of a microbatch on all
+  // of `ranks`.
+  void read_whole_batch(const std::string& name, std::int64_t sequences, std::int64_t ranks) {
+    const Option whole = options_.option(name);
+    const std::int64_t parts = options_.integer(whole, 1, kMostSequences) / sequences;
+    if (parts == 0) {
+      return options_.draft().obstruct(whole.value.where,
+                                       fmt::format("less than a microbatch on each of {} data ranks: the program has "
+                                                   "no step of so few",
+                                                   ranks));
+    }
+    options_.put(whole, "training.global_batch", std::to_string(parts * sequences),
+                 fmt::format("{} whole microbatches on each of {} data ranks", parts, ranks));
+  }
+
   void read_batch() {
     const Option micro = options_.option("per_device_train_batch_size");
     const Option steps = options_.option("gradient_accumulation_steps");
@@ -348,6 +371,8 @@ class TrainerReader {
                                        "the global batch is that of a GPU times the data ranks: give the nodes");
     }
     const std::int64_t ranks = *gpus / model_ranks;
+    const std::string whole = tool_ == nullptr ? "" : tool_->section("whole_batch").scalar;
+    if (!whole.empty()) return read_whole_batch(whole, sequences * ranks, ranks);
     const std::int64_t parts = parts_of_step(steps, sequences * ranks);
     options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
                  fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
@@ -462,7 +487,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
                            std::string_view script) {
   static const Value trainer;
   const ProgramFacts facts(context.sources, "hugging-face");
-  const Value* const own = facts.section("programs").find(program);
+  const Value* const own = (tool == nullptr ? facts : *tool).section("programs").find(program);
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
   const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name.starts_with(kAcceleratePrefix);

@@ -5,6 +5,8 @@
 #include "import/program_facts.hpp"
 #include "model/model_loader.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -23,6 +25,7 @@ class PreferenceReader {
     put("answers", text_under(kind_, "answers"));
     put("reference", reference());
     if (mismatched()) put("mismatched", "true");
+    if (const std::string note = text_under(kind_, "note"); !note.empty()) options_.draft().notes.push_back({{}, note});
     judge_section(options_.draft(), "", section_);
   }
 
@@ -30,7 +33,7 @@ class PreferenceReader {
   void put(const std::string& key, const std::string& value) {
     const std::string whole = "training.preferences." + key;
     const std::string by = text_under(section_, "option");
-    if (!by.empty()) return options_.put(options_.option(by), whole, value);
+    if (!by.empty() && !options_.option(by).is_none()) return options_.put(options_.option(by), whole, value);
     options_.draft().assume(whole, value, "what the program does");
   }
 
@@ -97,6 +100,18 @@ class PreferenceReader {
   const Value& kind_;
 };
 
+// Returns the name of the kind that a switch chooses; null: all are off.
+const Value* switched_kind(OptionReader& options, const Value& section) {
+  const Value* const switches = section.find("switches");
+  for (const Value::Field& field : switches == nullptr ? std::vector<Value::Field>{} : switches->fields) {
+    const Option option = options.option(field.key);
+    if (option.is_none() || !options.flag(option)) continue;
+    options.use(option, "answers are scored");
+    return switches->find(field.key);
+  }
+  return nullptr;
+}
+
 // Adds an obstacle if the file of a model has a head that predicts words: the program puts another one in its place.
 void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& sources) {
   if (!std::filesystem::exists(model.scalar)) return;
@@ -130,6 +145,13 @@ const Value* preference_kind(OptionReader& options, const Value& section, std::s
   const std::string by = text_under(section, "option");
   if (by.empty()) return kinds->find(program);
   const Option option = options.option(by);
+  if (const Value* const switched = switched_kind(options, section)) {
+    if (!option.is_none()) {
+      options.draft().obstruct(option.value.where,
+                               fmt::format("{} beside a switch that says another method: leave one out", by));
+    }
+    return kinds->find(switched->scalar);
+  }
   return option.is_none() || option.value.kind != Value::Kind::scalar ? nullptr : kinds->find(option.value.scalar);
 }
 

@@ -31,6 +31,7 @@ constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
+constexpr std::string_view kOpenRlhfFacts = "openrlhf";
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -74,8 +75,33 @@ void expand_presets(std::vector<Setting>& settings, const Value& presets) {
   settings = std::move(out);
 }
 
+// Adds what the tool has by itself to its settings, where these do not say it.
+void bring(std::vector<Setting>& settings, const Value& brought, const Location& where) {
+  std::vector<Setting> out;
+  for (Setting& setting : settings_of(brought)) {
+    if (last_of(settings, setting.name) != nullptr) continue;
+    setting.text = fmt::format("{} (unless options say another)", setting.text);
+    setting.where = setting.value.where = setting.value.key_where = where;
+    out.push_back(std::move(setting));
+  }
+  settings.insert(settings.begin(), out.begin(), out.end());
+}
+
+// Says that adapters are trained if the option by which the tool decides has a number above 0.
+void switch_adapters(std::vector<Setting>& settings, const std::string& by) {
+  const Setting* rank = by.empty() ? nullptr : last_of(settings, by);
+  if (rank == nullptr || whole_number_of(rank->value.scalar) == 0) return;
+  Setting peft = *rank;
+  peft.name = "use_peft";
+  peft.value.kind = Value::Kind::scalar;
+  peft.value.scalar = "true";
+  settings.push_back(std::move(peft));
+}
+
+// `program`: what the program of a command line is (ProgramIdentity::is), and its place; empty: a file says the
+// settings.
 ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
-                        const ImportContext& context) {
+                        const ImportContext& context, std::string_view program = {}, const Location& where = {}) {
   const ProgramFacts facts(context.sources, tool);
   const Value& words = facts.section("words");
   std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
@@ -90,7 +116,9 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
     const std::string beside = rule == nullptr ? "" : text_under(*rule, "beside");
     if (rule != nullptr && (beside.empty() || stated(beside))) translate_word(setting, *rule);
   }
-  return import_trainer(std::move(settings), files, context, &facts);
+  bring(settings, facts.section("brings"), where);
+  switch_adapters(settings, facts.section("adapters_by").scalar);
+  return import_trainer(std::move(settings), files, context, &facts, program);
 }
 
 ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContext& context, std::string_view tool) {
@@ -100,9 +128,9 @@ ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContex
 }
 
 // Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
-std::string_view tool_of(const LaunchCommand& command, const ImportFile* file, const ImportContext& context) {
-  const auto known = KnownPrograms(context.sources).of_launch(command);
+std::string_view tool_of(const std::optional<ProgramIdentity>& known, const ImportFile* file) {
   if (known && known->reader == kSwiftFacts) return kSwiftFacts;
+  if (known && known->reader == kOpenRlhfFacts) return kOpenRlhfFacts;
   if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
@@ -185,7 +213,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
     if (!draft.machine.gpus()) draft.machine = command.machine;
     return draft;
   }
-  const std::string_view tool = tool_of(command, file, context);
+  const auto known = KnownPrograms(context.sources).of_launch(command);
+  const std::string_view tool = tool_of(known, file);
   if (file != nullptr && tool == kLlamaFactoryFacts && !is_llama_factory_file(*file)) {
     if (is_trainer_file(*file)) return import_command_of_config(command, std::move(others), files, context);
     fail_input(command.program_where,
@@ -210,7 +239,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   const bool on_megatron = tool == kMegatronSwiftFacts;
   ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
-                                  : import_tool(std::move(settings), tool, beside, context);
+                                  : import_tool(std::move(settings), tool, beside, context,
+                                                known ? known->is : std::string_view(), command.program_where);
   if (!draft.machine.gpus()) draft.machine = command.machine;
   if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
