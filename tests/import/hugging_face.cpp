@@ -240,4 +240,23 @@ TEST_CASE("DoRA is an adapter with magnitudes") {
   CHECK(scenario_of(draft, "hgx-h100", 2).job.training.adapters.decomposed);
 }
 
+TEST_CASE("weights that a program loads in 16 bits have no copy in fp32 where each device holds all of them") {
+  const auto trl = [](const std::string& more) {
+    return imported({{"run.sh",
+                      "#!/bin/bash\naccelerate launch --num_processes 8 trl/scripts/sft.py --bf16 true "
+                      "--model_name_or_path Qwen/Qwen2.5-7B --max_length 2048 " +
+                          more + "\n"}});
+  };
+  const auto framework = [&](const std::string& more) { return said(trl(more).draft, "training.framework"); };
+  CHECK(framework("--torch_dtype bfloat16").find("optimizer_bytes: 8") != std::string::npos);
+  CHECK(framework("--dtype bfloat16").find("optimizer_bytes: 8") != std::string::npos);
+  CHECK(said(trl("--torch_dtype bfloat16").draft, "training.first_moment") == "bf16");
+  for (const char* other :
+       {"", "--torch_dtype float32", "--torch_dtype bfloat16 --use_peft", "--torch_dtype bfloat16 --fsdp full_shard"}) {
+    CAPTURE(other);
+    CHECK(framework(other).find("optimizer_bytes: 8") == std::string::npos);
+    CHECK(said(trl(other).draft, "training.first_moment").empty());
+  }
+}
+
 }  // namespace hugging_face_test

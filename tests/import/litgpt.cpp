@@ -86,6 +86,17 @@ TEST_CASE("every model of litgpt's config.py is one that mirfak can make") {
   }
 }
 
+TEST_CASE("keys of another command count only with a value, as configuration files of litgpt's hub state them empty") {
+  const std::string settings =
+      "checkpoint_dir: checkpoints/meta-llama/Meta-Llama-3-8B\nprecision: bf16-true\ndevices: 4\ntrain:\n"
+      "  global_batch_size: 64\n  micro_batch_size: 4\n  epochs: 1\n  max_seq_length: 512\n  max_tokens:\n"
+      "  max_norm:\n  tie_embeddings:";
+  const ImportedJob job = imported({{"full.yaml", settings + "\n"}});
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.global_batch") == "64");
+  CHECK(has(first_obstacle(imported({{"full.yaml", settings + " true\n"}})), "refuses this key"));
+}
+
 TEST_CASE("litgpt finetune_full and finetune_lora: recomputation on several devices, types, adapters, few bits") {
   const ImportedJob full =
       run("finetune_full checkpoints/google/gemma-2b --devices 8 --train.max_seq_length 1024 "

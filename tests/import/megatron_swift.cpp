@@ -126,6 +126,11 @@ TEST_CASE("megatron sft of a mixture divides its experts, and trains no module f
   CHECK(none.job.model.prediction_layers == 0);
   const ImportedJob more = imported({{"moe.yaml", settings + "mtp_num_layers: 1\n"}}, "hgx-h100:64");
   CHECK(said(more.draft, "model") == "deepseek-v3");
+  // A model that the keys of its config.json state keeps what Transformers has of it.
+  const ImportedJob other = imported({{"run.sh",
+                                       "#!/bin/bash\nmegatron sft --model zai-org/GLM-4.5-Air --dataset d.jsonl "
+                                       "--max_length 2048 --mtp_num_layers 1\n"}});
+  CHECK(said(other.draft, "model") == "glm4.5-air");
   CHECK_FALSE(imported({{"moe.yaml", settings + "tuner_type: lora\nexpert_tensor_parallel_size: 2\n"}}, "hgx-h100:64")
                   .complete);
 }

@@ -109,6 +109,8 @@ TEST_CASE("other trainers, servers and evaluations are refused by name") {
         Launch{"python -m sglang.launch_server --model-path x --tp 8", "SGLang"},
         Launch{"lm_eval --model hf --tasks mmlu", "lm-evaluation-harness"},
         Launch{"megatron rlhf --rlhf_type dpo --model Qwen/Qwen3-8B", "ms-swift's tuning on Megatron by"},
+        Launch{"deepspeed --module openrlhf.cli.train_kd --pretrain x", "OpenRLHF's distillation"},
+        Launch{"deepspeed --module openrlhf.cli.train_prm --pretrain x", "scored at tokens of their own"},
         Launch{"python3 -m verl.model_merger merge --backend fsdp", "verl's preparation"},
         Launch{"torchrun --nproc-per-node=8 src/scripts/train/OLMo3/OLMo3-7B.py train x", "code of Python"},
         Launch{"xtuner train internlm2_chat_7b_qlora", "xtuner"},

@@ -172,8 +172,18 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   CHECK(said(swift("--deepspeed zero3_offload").draft, "strategy.offload_parameters") == "true");
   const ImportedJob shards = swift("--fsdp fsdp2");
   CHECK(said(shards.draft, "strategy.zero") == "3");
-  // Whole models in bf16 without DeepSpeed's master copies.
-  CHECK(std::any_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
+  // What FSDP shards is fp32 (accelerate); what each device holds alone stays as it was loaded.
+  CHECK(std::none_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
+  const ImportedJob whole = swift("--per_device_train_batch_size 1");
+  CHECK(std::any_of(whole.draft.notes.begin(), whole.draft.notes.end(), of_weights));
+  CHECK(said(whole.draft, "training.first_moment") == "bf16");
+  // The states of projected gradients have the type of the gradients.
+  CHECK(said(swift("--use_galore true").draft, "training.first_moment").empty());
+  const ImportedJob path = imported({{"run.sh",
+                                      "#!/bin/bash\ndeepspeed swift/cli/sft.py --model Qwen/Qwen3-8B "
+                                      "--tuner_type lora --model_name my-robot\n"}});
+  CHECK(path.complete);
+  CHECK(said(path.draft, "model") == "qwen3-8b");
   CHECK_THROWS_AS(swift("--deepspeed mine.json"), Error);
 }
 
@@ -280,61 +290,41 @@ TEST_CASE("swift rlhf: DPO where nothing else is said, a copy of whole models al
   CHECK(reward.complete);
   CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
   CHECK(said(swift("--rlhf_type dpo").draft, "training.global_batch") == "16");
-  for (const char* more : {"--rlhf_type grpo", "--rlhf_type ppo", "--rlhf_type gkd", "--ref_adapters a",
-                           "--packing true", "--rlhf_type rm --reward_model a"}) {
+  // Several losses, of which --loss_weights makes one.
+  CHECK(compared("--tuner_type full --loss_type sigmoid bco_pair sft --loss_weights 0.8 0.2 1.0") ==
+        "{answers: 2, reference: model}");
+  for (const char* more :
+       {"--rlhf_type grpo", "--rlhf_type ppo", "--rlhf_type gkd", "--ref_adapters a", "--packing true",
+        "--rlhf_type rm --reward_model a", "--ref_model Qwen/Qwen3-8B", "--rlhf_type orpo --ref_model Qwen/Qwen3-8B"}) {
     CAPTURE(std::string(more));
     CHECK_FALSE(swift(more).complete);
   }
 }
 
-// openrlhf 0.11.2 and v0.5.0: cli/train_*.py, utils/deepspeed/*.py.
-TEST_CASE("OpenRLHF: the batch is that of all ranks, the reference a copy also beside adapters, ZeRO 2 if unsaid") {
-  const auto openrlhf = [](const std::string& program, const std::string& options) {
-    return imported({{"run.sh", "#!/bin/bash\ndeepspeed --module openrlhf.cli." + program + " " + options + "\n"}});
+// swift 4.6.0: model/model_meta.py, model/register.py. AutoModelForSequenceClassification has a matrix of num_labels
+// rows: 3 x 1024 of Qwen3 0.6B, whose vocabulary's matrix is that of its embedding.
+TEST_CASE("swift sft: labels of texts in the place of words, samples of several texts are held back") {
+  const auto swift = [](const std::string& options) {
+    return imported({{"run.sh", "#!/bin/bash\nNPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-0.6B --max_length 2048 " +
+                                    options + "\n"}});
   };
-  const std::string old = "--pretrain meta-llama/Meta-Llama-3-8B --bf16 --flash_attn ";
-  const ImportedJob plain = openrlhf("train_sft", old + "--train_batch_size 256 --micro_train_batch_size 2");
-  CHECK(plain.complete);
-  CHECK(said(plain.draft, "training.global_batch") == "256");
-  CHECK(said(plain.draft, "strategy.micro_batch") == "2");
-  CHECK(said(plain.draft, "training.sequence_length") == "2048");
-  CHECK(said(plain.draft, "training.precision") == "bf16");
-  CHECK(said(plain.draft, "strategy.zero") == "2");
-  CHECK(said(plain.draft, "training.preferences").empty());
-  CHECK(said(plain.draft, "training.lora").empty());
-  const ImportedJob dpo = openrlhf("train_dpo",
-                                   "--model.model_name_or_path meta-llama/Meta-Llama-3-8B "
-                                   "--train.batch_size 256 --train.micro_batch_size 1 --ds.zero_stage 3 "
-                                   "--ds.param_dtype bf16 --data.max_len 8192 --ds.packing_samples "
-                                   "--model.gradient_checkpointing_enable --ds.adam_offload");
-  CHECK(dpo.complete);
-  CHECK(said(dpo.draft, "training.preferences") == "{answers: 2, reference: model}");
-  CHECK(said(dpo.draft, "training.global_batch") == "256");
-  CHECK(said(dpo.draft, "training.sequence_length") == "8192");
-  CHECK(said(dpo.draft, "strategy.zero") == "3");
-  CHECK(said(dpo.draft, "strategy.offload_optimizer") == "1");
-  CHECK(said(dpo.draft, "strategy.recompute") == "full");
-  const ImportedJob adapted = openrlhf("train_dpo", old + "--lora_rank 16 --zero_stage 3");
-  CHECK(said(adapted.draft, "training.lora.rank") == "16");
-  CHECK(said(adapted.draft, "training.preferences") == "{answers: 2, reference: model}");
-  CHECK(said(adapted.draft, "training.sequence_length") == "512");
-  CHECK(said(openrlhf("train_sft", old + "--lora_rank 0").draft, "training.lora").empty());
-  const ImportedJob reward = openrlhf("train_rm", old);
-  CHECK(reward.complete);
-  CHECK(said(reward.draft, "strategy.micro_batch") == "1");
-  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
-  // Matched and mismatched answers are one pass with gradients.
-  CHECK(said(openrlhf("train_kto", old).draft, "training.preferences") == "{answers: 2, reference: model}");
-  // Eight ranks with microbatches of 8 make whole steps of 64.
-  CHECK(said(openrlhf("train_sft", old + "--train_batch_size 100").draft, "training.global_batch") == "64");
-  for (const char* more : {"--ref_offload", "--ring_attn_size 2", "--ds_tensor_parallel_size 2",
-                           "--train_batch_size 32", "--param_dtype fp16", "--optim muon"}) {
-    CAPTURE(more);
-    const ImportedJob held = openrlhf("train_dpo", old + more);
-    CHECK_FALSE(held.complete);
-    CHECK_FALSE(first_obstacle(held).empty());
+  for (const char* task : {"--task_type seq_cls --num_labels 3", "--num_labels 3 --problem_type regression"}) {
+    CAPTURE(task);
+    const ImportedJob job = swift(task);
+    CHECK(job.complete);
+    const Head head = parse_scenario(job.scenario, import_sources()).job.model.head;
+    CHECK(head.kind == HeadKind::labels_of_sequences);
+    CHECK(head.labels == 3);
+    CHECK(said(job.draft, "training.preferences").empty());
   }
-  CHECK_FALSE(openrlhf("train_sft", old + "--ref_offload").complete);
+  CHECK(parse_scenario(swift("--task_type causal_lm --num_labels 3").scenario, import_sources()).job.model.head.kind ==
+        HeadKind::language);
+  for (const char* more : {"--task_type seq_cls", "--task_type embedding --loss_type infonce", "--task_type reranker",
+                           "--task_type generative_reranker"}) {
+    CAPTURE(more);
+    CHECK_FALSE(swift(more).complete);
+    CHECK_FALSE(first_obstacle(swift(more)).empty());
+  }
 }
 
 TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is its default") {
@@ -361,8 +351,21 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   CHECK(said(reward.draft, "training.preferences") == "{answers: 2, reference: none}");
   CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
   CHECK(said(imported({{"no.yaml", axolotl + "reward_model: false\n"}}).draft, "training.preferences").empty());
-  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "tensor_parallel_size: 2\n",
-                           "reward_model: true\nrl: dpo\n", "process_reward_model: true\n"}) {
+  // A model that the library states by a config.json. Two answers with scores cost less than two with all words.
+  const std::string gemma = "base_model: google/gemma-2-2b\nsequence_len: 2048\nbf16: auto\n";
+  const ImportedJob scores =
+      imported({{"g.yaml", gemma + "reward_model: true\nnum_labels: 1\ncenter_rewards_coefficient: 0.01\n"}});
+  CHECK(scores.complete);
+  CHECK(said(scores.draft, "model.config.num_labels") == "1");
+  const ImportedJob words = imported({{"g.yaml", gemma + "rl: orpo\n"}});
+  const auto flop = [](const ImportedJob& job) {
+    return simulate(parse_scenario(job.scenario, import_sources()).job).result.model_flop;
+  };
+  // Three products of each of 8 x 2 x 2048 tokens with the matrix of 256000 words of 2304 numbers.
+  CHECK(flop(words) - flop(scores) == doctest::Approx(3 * 2.0 * 8 * 2 * 2048 * 256000 * 2304).epsilon(1e-3));
+  for (const char* more :
+       {"adapter: llama-adapter\n", "rl: grpo\n", "dp_replicate_size: 2\n", "reward_model: true\nrl: dpo\n",
+        "reward_model: true\nnum_labels: 2\n", "process_reward_model: true\n"}) {
     CAPTURE(more);
     CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }

@@ -108,6 +108,48 @@ TEST_CASE("published parameter counts") {
   check_count("bert-base", 110'106'428 + 6 * 769);
 }
 
+TEST_CASE("parameter counts that the files of weights on the hub state") {
+  check_count("apertus-8b", 8'053'338'176);
+  check_count("baichuan2-13b", 13'896'668'160);
+  check_count("baichuan2-7b", 7'505'973'248);
+  check_count("gemma3-12b-vision", 12'187'325'040);
+  check_count("gemma3-270m", 268'098'176);
+  check_count("gemma3-27b-vision", 27'432'406'640);
+  check_count("gemma3-4b-vision", 4'300'079'472);
+  check_count("glm4-32b", 32'566'081'536);
+  check_count("glm4-9b", 9'400'279'040);
+  check_count("glm4.5-air", 106'852'245'504);
+  check_count("gpt-neo-1.3b", 1'315'575'808);
+  check_count("gpt-neo-125m", 125'198'592);
+  check_count("gpt-neo-2.7b", 2'651'307'520);
+  check_count("granite3-2b", 2'533'531'648);
+  check_count("granite3-8b", 8'170'848'256);
+  check_count("lfm2-1.2b", 1'170'340'608);
+  check_count("lfm2-350m", 354'483'968);
+  check_count("lfm2-700m", 742'489'344);
+  check_count("llava1.5-7b", 7'063'427'072);
+  check_count("ministral-8b", 8'019'808'256);
+  check_count("mistral-small-3.1-24b", 24'011'361'280);
+  check_count("mpt-7b", 6'649'286'656);
+  check_count("olmo3-7b", 7'298'011'136);
+  check_count("phi-3-medium", 13'960'238'080);
+  check_count("qwen-14b", 14'167'290'880);
+  check_count("qwen-7b", 7'721'324'544);
+  check_count("qwen1.5-moe-a2.7b", 14'315'784'192);
+  check_count("qwen2-vl-2b", 2'208'985'600);
+  check_count("qwen2-vl-72b", 73'405'560'320);
+  check_count("qwen2-vl-7b", 8'291'375'616);
+  check_count("qwen2.5-vl-32b", 33'452'718'336);
+  check_count("qwen2.5-vl-3b", 3'754'622'976);
+  check_count("qwen2.5-vl-72b", 73'410'777'344);
+  check_count("qwen2.5-vl-7b", 8'292'166'656);
+  check_count("qwen3-vl-2b", 2'127'532'032);
+  check_count("qwen3-vl-8b", 8'767'123'696);
+  check_count("seed-oss-36b", 36'151'104'512);
+  check_count("smollm3-3b", 3'075'098'624);
+  check_count("stablelm2-1.6b", 1'644'515'328);
+}
+
 TEST_CASE("published parameter counts of OPT, less the two position rows that are kept for padding") {
   const auto check = [](const std::string& name, double parameters) {
     CAPTURE(name);
@@ -181,6 +223,21 @@ TEST_CASE("models that are stated by their config.json, or have one, have the pa
   check_count("nemotron-h-56b", 56'324'350'464);
   check_count("qwen3-vl-4b", 4'437'815'808);
   check_count("qwen3-vl-30b-a3b", 31'070'754'032);
+  check_count("internvl2-2b", 2'205'754'368);
+  check_count("internvl2-8b", 8'075'365'376);
+  check_count("internvl2-26b", 25'514'186'112);
+  check_count("internvl2.5-1b", 938'193'024);
+  check_count("internvl2.5-4b", 3'712'637'952);
+  check_count("internvl3-8b", 7'944'373'760);
+  check_count("internvl3.5-1b", 1'060'897'792);
+  check_count("minicpm-llama3-v-2.5", 8'537'092'336);
+  check_count("minicpm-v-2.6", 8'099'175'152);
+  check_count("minicpm-v-4.5", 8'695'895'280);
+  check_count("internlm2-1.8b", 1'889'110'016);
+  check_count("internlm2-7b", 7'737'708'544);
+  check_count("internlm2-20b", 19'861'149'696);
+  check_count("yi-6b", 6'061'035'520);
+  check_count("yi-34b", 34'388'917'248);
   check_count("qwen3.5-27b", 27'356'728'560);
   check_count("qwen3.5-122b-a10b", 122'562'817'776);
   check_count("tinyllama-1.1b", 1'100'048'384);

@@ -42,7 +42,6 @@ TEST_CASE("the contract's keys are there and say what the result says") {
                           "training_energy_j",
                           "training_cost_usd",
                           "gpu_of_others_s",
-                          "without_gradients_s",
                           "prices",
                           "events",
                           "wall_time_s"}) {

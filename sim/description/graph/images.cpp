@@ -39,13 +39,15 @@ bool leaves_images(const OperatorGraph& graph) {
   return !graph.outputs.empty() && has_images(graph, graph.tensor(graph.outputs.front()).axes);
 }
 
+// The last gather is that among words; one before it takes patches from behind a class token.
 std::int64_t tokens_of_image(const OperatorGraph& graph) {
+  std::int64_t tokens = 0;
   for (const Operator& op : graph.operators) {
     if (op.kind != OperatorKind::gather || op.phase != Phase::forward) continue;
     const bool batched = batch_axis(graph, graph.tensor(op.inputs.front().tensor).axes).has_value();
-    if (batched && graph.info(op.over.front()).of_images) return graph.extent(op.over.front());
+    if (batched && graph.info(op.over.front()).of_images) tokens = graph.extent(op.over.front());
   }
-  return 0;
+  return tokens;
 }
 
 }  // namespace mirfak

@@ -164,12 +164,6 @@ void add_waiting(Figures& out) {
           "Time in which the compute stream of a rank waits for communication, mean over ranks.",
           member(&IterationResult::exposed_communication_s))
       .with(amount, measured);
-  out.add("without_gradients_s", "passes without gradients",
-          "Time of a rank's device in forward passes that no backward pass follows (training.preferences: of the "
-          "reference, of mismatched answers), without perturbations and waits for gathered weights, mean over ranks; a "
-          "part of what the activities say.",
-          member(&IterationResult::without_gradients_s))
-      .with(amount);
 }
 
 void add_outer_step(Figures& out) {

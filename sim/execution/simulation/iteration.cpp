@@ -110,19 +110,6 @@ double seconds_of(const Simulation& simulation, Picoseconds executed) {
   return seconds + outer_step(simulation.job, simulation.plans, seconds).exposed_s;
 }
 
-// Returns the device time of a rank in passes that only go forward.
-double seconds_without_gradients(const StagePlan& plan) {
-  double out = 0;
-  for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
-    const ChunkPlan& chunk = plan.chunks[i];
-    const int own = chunk.own_blocks();
-    if (own == chunk.blocks()) continue;
-    const Picoseconds pass = plan.folded_part(chunk, Pass::Kind::forward, own, chunk.blocks()).device;
-    out += plan.microbatches_of(static_cast<int>(i)) * to_seconds(pass);
-  }
-  return out;
-}
-
 void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks,
                 std::span<const ActivitySeconds> activities, IterationResult& result) {
   auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
@@ -139,8 +126,6 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
     stage.activity_s = activities[place];
     stage.activity_s[static_cast<std::size_t>(Activity::data_communication)] += result.outer.exposed_s;
     stage.memory = memory[place];
-    const double share_of_ranks = strategy.stages.empty() ? replicas / stages : ranks;
-    result.without_gradients_s += share_of_ranks * seconds_without_gradients(plan);
     for (std::size_t i = 0; i < kActivities; ++i) {
       result.activity_s[i] +=
           strategy.stages.empty() ? replicas * stage.activity_s[i] / stages : ranks * stage.activity_s[i];

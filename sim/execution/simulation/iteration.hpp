@@ -48,13 +48,10 @@ struct IterationResult {
   double mfu = 0;            // visible FLOPs over the peak of the training precision
   double hfu = 0;            // executed FLOPs over the same peak
   int gpus = 0;
-  double bubble_fraction = 0;          // mean over ranks
-  double exposed_communication_s = 0;  // mean over ranks
-  ActivitySeconds activity_s{};        // mean over ranks; sums to the iteration time
-  double gpu_of_others_s = 0;          // mean over ranks: kernels of other ranks on a shared GPU; a bubble
-  // Mean over ranks: device time of forward passes that no backward pass follows (training.preferences), as priced:
-  // without perturbations and waits for gathered weights. Part of the activities.
-  double without_gradients_s = 0;
+  double bubble_fraction = 0;              // mean over ranks
+  double exposed_communication_s = 0;      // mean over ranks
+  ActivitySeconds activity_s{};            // mean over ranks; sums to the iteration time
+  double gpu_of_others_s = 0;              // mean over ranks: kernels of other ranks on a shared GPU; a bubble
   bool slowest_stands_for_others = false;  // Program::slowest_stands_for_others
   double memory_peak_bytes = 0;            // peak of the stage that is fullest relative to its capacity
   double memory_peak_low_bytes = 0;        // range that measured peaks keep (Job::ranges); 0: not known

@@ -78,7 +78,6 @@ class FigureReasons {
                     format_percent(result_.bubble_fraction)),
         {kIterationSection});
     add("gpu_of_others_s", "");
-    add("without_gradients_s", "");
     add("exposed_communication_s", sum_of([](Activity activity) {
           return activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication;
         }),

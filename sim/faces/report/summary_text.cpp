@@ -214,10 +214,6 @@ std::string activity_table(const IterationResult& result) {
                bar_text(share, bar_width)});
   }
   table.add({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
-  if (result.without_gradients_s > 0) {
-    table.add({"... of it " + label_of("without_gradients_s"), format_seconds(result.without_gradients_s),
-               format_percent(result.without_gradients_s / result.iteration_time_s)});
-  }
   return "\nWhere the time of a GPU goes\n" + table.text();
 }
 

@@ -18,7 +18,8 @@ class AccelerateReader {
   AccelerateReader(ImportDraft& draft, const ProgramFacts& facts, const ImportContext& context)
       : facts_(facts),
         options_(draft, option_list(context.sources.folders.hardware, "accelerate"), "Accelerate",
-                 std::string(kAcceleratePrefix)) {}
+                 std::string(kAcceleratePrefix)),
+        gpus_(context.gpus) {}
 
   AccelerateSays read() {
     read_machines();
@@ -58,8 +59,12 @@ class AccelerateReader {
     options_.read_part("ranks");
     const std::int64_t context = size("cp");
     says_.model_ranks = size("tp") * context;
-    if (size("dp_replicate") > 1 && size("dp_shard") > 1) {
-      options_.put(shard, "strategy.zero_group", std::to_string(size("dp_shard") * context));
+    // Ranks that nobody divides otherwise hold further copies of what is sharded.
+    const std::int64_t shards = size("dp_shard");
+    const std::int64_t all = says_.processes.value_or(gpus_.value_or(0));
+    const bool copies = size("dp_replicate") > 1 || all > shards * says_.model_ranks;
+    if (copies && shards > 1) {
+      options_.put(shard, "strategy.zero_group", std::to_string(shards * context));
     } else {
       options_.use(shard, "data ranks that share one sharded copy");
     }
@@ -134,6 +139,7 @@ class AccelerateReader {
 
   const ProgramFacts& facts_;
   OptionReader options_;
+  std::optional<std::int64_t> gpus_;
   AccelerateSays says_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,6 +28,8 @@ bool is_below_home(const Option& option) {
   return missing.size() == 1 && std::find(folders.begin(), folders.end(), missing.front()) != folders.end() &&
          option.value.scalar.starts_with('/');
 }
+
+Location where_of(const Option& option) { return option.setting == nullptr ? Location{} : option.setting->where; }
 
 // Returns the model that the draft's scenario has so far; nullopt: none, or one that is refused when the scenario is
 // read.
@@ -65,6 +68,20 @@ std::optional<Value> decoder_keys(const ModelSpec& model, const Value& types) {
   return keys;
 }
 
+// Returns the config.json that a model of models/ states, if its type is one of these; nullopt: it is another model.
+std::optional<Value> stated_keys(const Value& model, const Value* types, const ScenarioSources& sources) {
+  if (types == nullptr || model.kind != Value::Kind::scalar) return std::nullopt;
+  const std::filesystem::path file = sources.folders.models / (model.scalar + ".yaml");
+  if (!std::filesystem::exists(file)) return std::nullopt;
+  const Document document = Document::from_file(file);
+  const Value* config = document.root().find("config");
+  if (config == nullptr) return std::nullopt;
+  const std::string type = text_under(*config, "model_type");
+  const bool known =
+      std::any_of(types->items.begin(), types->items.end(), [&](const Value& one) { return one.scalar == type; });
+  return known ? std::optional<Value>(*config) : std::nullopt;
+}
+
 // Reads the tower of one program.
 class TowerReader {
  public:
@@ -73,7 +90,7 @@ class TowerReader {
 
   bool read() {
     const Option tower = options_.option("vision_tower");
-    if (tower.setting == nullptr || tower.is_none()) return false;
+    if (tower.is_none()) return false;
     const std::optional<ModelSpec> decoder = model_so_far(options_.draft(), context_.sources);
     if (decoder && decoder->image_tokens > 0) {
       options_.use(tower, "the model's own tower");
@@ -81,13 +98,17 @@ class TowerReader {
       return true;
     }
     const Value* sizes = sizes_of(tower);
+    if (sizes != nullptr) options_.use(tower, "a tower for images");
     const bool projects = read_projector();
     judge_section(options_.draft(), options_.prefix(), rules_);
     if (sizes == nullptr || !projects || !decoder) return true;
-    const std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
+    std::optional<Value> keys = decoder_keys(*decoder, *rules_.find("decoders"));
     if (!keys) {
-      hold(tower, fmt::format("a tower for images before {}, whose layers are not Llama's, is not described: give the "
-                              "config.json of the whole model",
+      keys = stated_keys(*options_.draft().scenario().find("model"), rules_.find("stated"), context_.sources);
+    }
+    if (!keys) {
+      hold(tower, fmt::format("a tower for images before {}, whose layers are others than those of Llama, is not "
+                              "described: give the config.json of the whole model",
                               decoder->name));
     } else {
       put(tower, *decoder, *keys, *sizes);
@@ -98,8 +119,7 @@ class TowerReader {
  private:
   void hold(const Option& option, const std::string& reason) {
     options_.doubt(option, reason);
-    options_.draft().obstruct(option.setting == nullptr ? Location{} : option.setting->where,
-                              fmt::format("{}: {}", option.name, reason));
+    options_.draft().obstruct(where_of(option), fmt::format("{}: {}", option.name, reason));
   }
 
   // Returns the sizes of the tower, by its name on the hub or by a path that ends in this name.
@@ -117,10 +137,11 @@ class TowerReader {
   bool read_projector() {
     const Option projector = options_.option("mm_projector_type");
     const std::string word = projector.is_none() ? "" : options_.word(projector);
+    projector_ = word;
     const Value& described = *rules_.find("projectors");
     const bool known = std::any_of(described.items.begin(), described.items.end(),
                                    [&](const Value& one) { return one.scalar == word; });
-    if (known) options_.use(projector, "two matrices between tower and words");
+    if (known) options_.use(projector, "what stands between tower and words");
     if (!known) hold(projector, fmt::format("between tower and words stands {}, which mirfak does not describe", word));
     return known;
   }
@@ -130,6 +151,8 @@ class TowerReader {
     set_field(config, "model_type", scalar_value(text_under(rules_, "model_type"), {}));
     set_field(config, "text_config", keys);
     set_field(config, "vision_config", sizes);
+    const std::string key = text_under(rules_, "projector_key");
+    if (!key.empty()) set_field(config, key, scalar_value(projector_, {}));
     set_field(config, "tie_word_embeddings", scalar_value(decoder.tied_embeddings ? "true" : "false", {}));
     const std::string name = options_.word(tower);
     Value model;
@@ -138,23 +161,31 @@ class TowerReader {
     set_field(model, "source", scalar_value(fmt::format("{}; {}", decoder.source, text_under(rules_, "source")), {}));
     set_field(model, "config", config);
     options_.put(tower, "model", model, "a tower for images in front of the language model");
+    const std::string note = text_under(rules_, "note");
+    if (!note.empty()) options_.draft().notes.push_back({where_of(tower), note});
   }
 
   OptionReader& options_;
   const Value& rules_;
   const ImportContext& context_;
+  std::string projector_;  // the program's word for it
 };
 
 // Reads what of a model with a tower is not trained.
 class FrozenReader {
  public:
-  FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context)
-      : options_(options), rules_(rules), has_tower_(has_tower(options.draft(), context.sources)) {}
+  FrozenReader(OptionReader& options, const Value& rules, const ImportContext& context, bool of_vision)
+      : options_(options), rules_(rules), has_tower_(of_vision) {
+    const std::optional<ModelSpec> model = model_so_far(options.draft(), context.sources);
+    if (model) has_tower_ = model->image_tokens > 0;
+  }
 
   void read() {
     change(rules_, "first", true);
     for (const Value::Field& field : part("switches")) read_switch(field.key, field.value);
     for (const Value::Field& field : part("lists")) read_list(field.key, field.value);
+    const Value* adapted = rules_.find("adapted");
+    if (adapted != nullptr && has_tower_ && !options_.said("training.lora.rank").empty()) stand_beside(*adapted);
     if (!has_tower_ || frozen_.empty()) return;
     const Value parts = list_value(std::vector<std::string>(frozen_.begin(), frozen_.end()), {});
     if (by_) return options_.put(*by_, "training.frozen", parts, "not trained");
@@ -176,6 +207,42 @@ class FrozenReader {
     }
   }
 
+  // Judges the parts of a model whose adapters stand in the parts `adapted`, which they freeze.
+  void stand_beside(const Value& adapted) {
+    const bool rest_is_frozen = text_under(rules_, "beside_adapters") == "frozen";
+    if (rest_is_frozen) frozen_ = {"tower", "projector", "decoder"};
+    change(rules_, "adapted", false);
+    if (rest_is_frozen) return;
+    const std::vector<std::string> have = words_of(&adapted);
+    for (const char* part : {"tower", "projector", "decoder"}) {
+      if (frozen_.contains(part) || std::find(have.begin(), have.end(), part) != have.end()) continue;
+      options_.draft().obstruct(
+          where_of_switch(part),
+          fmt::format("the {} is trained whole beside adapters in the {}, which mirfak does not describe", part,
+                      join_or(have)));
+    }
+  }
+
+  // Returns the place of the switch that freezes or trains a part, or of the option that decides.
+  Location where_of_switch(std::string_view part) const {
+    for (const Value::Field& field : this->part("switches")) {
+      const Option option = options_.option(field.key);
+      for (const char* key : {"freezes", "trains"}) {
+        const std::vector<std::string> parts = words_of(field.value.find(key));
+        if (option.setting != nullptr && std::find(parts.begin(), parts.end(), part) != parts.end()) {
+          return where_of(option);
+        }
+      }
+    }
+    return by_ ? where_of(*by_) : Location{};
+  }
+
+  static std::vector<std::string> words_of(const Value* list) {
+    std::vector<std::string> out;
+    for (const Value& one : list == nullptr ? std::vector<Value>{} : list->items) out.push_back(one.scalar);
+    return out;
+  }
+
   // True if the option counts, which is then used.
   bool counts(const Option& option) {
     if (option.setting == nullptr) return false;
@@ -184,22 +251,32 @@ class FrozenReader {
       return false;
     }
     options_.use(option, "decides what is trained");
-    by_ = option;
+    if (!by_) by_ = option;
     return true;
   }
 
   void read_switch(const std::string& name, const Value& entry) {
     Option option = options_.option(name);
     if (!counts(option)) option = {name, nullptr, scalar_value(text_under(entry, "unsaid"), {})};
-    if (option.is_none() || !options_.flag(option)) return;
+    const bool on = !option.is_none() && options_.flag(option);
+    if (option.setting != nullptr && entry.find(on ? "freezes" : "trains") != nullptr) by_ = option;
+    if (!on) return note_off(option, text_under(entry, "off"));
     change(entry, "freezes", true);
     change(entry, "trains", false);
+  }
+
+  // Tells what a switch that is off leaves on, in a model with a tower.
+  void note_off(const Option& option, const std::string& note) {
+    if (has_tower_ && !note.empty() && options_.said("training.lora.rank").empty()) {
+      options_.draft().notes.push_back({where_of(option), fmt::format("{}: {}", option.name, note)});
+    }
   }
 
   // Reads a list of all parts that are trained; `words`: the program's names of them.
   void read_list(const std::string& name, const Value& words) {
     const Option option = options_.option(name);
     if (option.is_none() || !counts(option)) return;
+    by_ = option;
     for (const Value::Field& field : words.fields) frozen_.insert(field.value.scalar);
     for (const Value& word : words_at_commas(option.value).items) {
       const std::string trained = text_under(words, word.scalar);
@@ -216,9 +293,9 @@ class FrozenReader {
 
   OptionReader& options_;
   const Value& rules_;
-  const bool has_tower_;
+  bool has_tower_;
   std::set<std::string> frozen_;
-  std::optional<Option> by_;  // the last option that decides
+  std::optional<Option> by_;  // the last option that changes something, or else the first that could
 };
 
 }  // namespace
@@ -245,12 +322,17 @@ bool has_tower(const ImportDraft& draft, const ScenarioSources& sources) {
   return model && model->image_tokens > 0;
 }
 
+bool lacks_tower(const ImportDraft& draft, const ScenarioSources& sources) {
+  const std::optional<ModelSpec> model = model_so_far(draft, sources);
+  return model && model->image_tokens == 0;
+}
+
 bool read_tower(OptionReader& options, const Value& rules, const ImportContext& context) {
   return TowerReader(options, rules, context).read();
 }
 
-void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context) {
-  if (rules.kind == Value::Kind::mapping) FrozenReader(options, rules, context).read();
+void read_frozen_parts(OptionReader& options, const Value& rules, const ImportContext& context, bool of_vision) {
+  if (rules.kind == Value::Kind::mapping) FrozenReader(options, rules, context, of_vision).read();
 }
 
 }  // namespace mirfak

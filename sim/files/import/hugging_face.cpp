@@ -7,14 +7,19 @@
 #include "base/values.hpp"
 #include "base/yaml.hpp"
 #include "import/accelerate.hpp"
+#include "import/adapter_targets.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/file_beside.hpp"
+#include "import/head_options.hpp"
 #include "import/hub_model.hpp"
 #include "import/json_file.hpp"
+#include "import/narrow_weights.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/preference_options.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/tool_kernels.hpp"
 #include "import/tuning_tools.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -72,12 +77,13 @@ class TrainerReader {
     read_projections();
     read_projections_of_tool();
     read_recomputation();
+    read_images();
     read_adapters();
+    read_frozen();
     read_preferences();
     read_sharding();
     read_batch();
     read_framework();
-    note_weights();
     if (tool_ != nullptr) tool_->judge_rest(options_.draft());
     if (tool_ == nullptr) options_.draft().allow_own_options();
     facts_.judge_rest(options_.draft());
@@ -102,7 +108,7 @@ class TrainerReader {
       options_.leave(liger, "kernels are the framework file's");
       return framework;
     }
-    const bool loss = kind_ == nullptr;
+    const bool loss = kind_ == nullptr && !labels_ && (tool_ == nullptr || tool_->section("liger").scalar != "layers");
     options_.use(liger, fmt::format("norms, activations, rotary embedding{} are Liger's kernels",
                                     loss ? " and a loss in chunks" : ""));
     return with_habits(std::move(framework), facts_.section(loss ? "liger" : "liger_layers"));
@@ -112,6 +118,8 @@ class TrainerReader {
     const Value& section = (tool_ == nullptr ? facts_ : *tool_).section("preferences");
     kind_ = preference_kind(options_, section, program_);
     if (kind_ != nullptr) mirfak::read_preferences(options_, section, *kind_, context_.sources);
+    if (kind_ == nullptr && tool_ != nullptr)
+      labels_ = read_labels(options_, tool_->section("labels"), context_.sources);
     // Unless a rule of preferences has judged it.
     const std::vector<const Setting*> open = options_.draft().open();
     const Setting* const packing = options_.option("packing").setting;
@@ -122,6 +130,7 @@ class TrainerReader {
   Value with_loss(Value framework) {
     const std::string habits = kind_ == nullptr ? "" : text_under(*kind_, "loss");
     if (!habits.empty()) return with_habits(std::move(framework), facts_.section(habits));
+    if (kind_ != nullptr) return framework;
     const Option loss = options_.option("loss_type");
     const std::vector<std::string>& known = options_.entry(loss.name).takes;
     if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
@@ -193,12 +202,58 @@ class TrainerReader {
 
   void read_model() {
     read_hub_model(options_, "model_name_or_path", context_);
-    const bool with_tower = read_tower(options_, facts_.section("towers"), context_);
-    const Value& frozen = tool_ == nullptr ? facts_.section(with_tower ? "frozen" : "") : tool_->section("frozen");
-    read_frozen_parts(options_, frozen, context_);
+    const Value& own = (tool_ == nullptr ? facts_ : *tool_).section("towers");
+    const bool named =
+        read_tower(options_, own.kind == Value::Kind::mapping ? own : facts_.section("towers"), context_);
+    const bool always = tool_ != nullptr && tool_->section("of_vision").scalar == "true";
+    of_vision_ = named || always;
+    if (of_vision_) judge_words_alone(options_.option("model_name_or_path"), named);
+  }
+
+  // Judges a model without a tower in a program that trains models with one. `named`: an option names the tower.
+  void judge_words_alone(const Option& model, bool named) {
+    const Location where = model.setting == nullptr ? Location{} : model.setting->where;
+    const std::string said = options_.said("model");
+    if (said.empty()) {
+      options_.draft().notes.push_back(
+          {where, fmt::format("{}: the model that is stated in its place has to have a tower: "
+                              "a language model alone leaves out all images",
+                              model.name)});
+    } else if (!named && lacks_tower(options_.draft(), context_.sources)) {
+      options_.draft().obstruct(
+          where, fmt::format("{}: the program trains models with a tower for images, and {} has none", model.name,
+                             excerpt(said)));
+    }
+  }
+
+  void read_frozen() {
+    if (tool_ != nullptr) return read_frozen_parts(options_, tool_->section("frozen"), context_, of_vision_);
+    read_frozen_parts(options_, facts_.section(of_vision_ ? "frozen" : ""), context_, of_vision_);
+  }
+
+  // Reads the length of sequences that several samples fill up to it, by a switch and an option of the tool's own.
+  // Returns true if the switch is on.
+  bool read_packed_length() {
+    const Value& packed = tool_ == nullptr ? facts_.section("") : tool_->section("packed");
+    if (packed.kind != Value::Kind::mapping) return false;
+    const Option on = options_.option(text_under(packed, "switch"));
+    Option length = options_.option(text_under(packed, "length"));
+    if (on.setting == nullptr || !options_.flag(on)) {
+      options_.leave(on, "off");
+      options_.leave(length, "nothing is packed");
+      return false;
+    }
+    options_.doubt(on, "documents are packed, and their lengths are not here: training.document_lengths");
+    if (length.setting == nullptr) length.value = *packed.find("default");
+    options_.put(length, "training.sequence_length",
+                 std::to_string(options_.integer(length, options_.entry("max_length"))),
+                 "sequences are packed up to it");
+    options_.leave(options_.option("max_length"), "of the samples that are packed");
+    return true;
   }
 
   void read_lengths() {
+    if (read_packed_length()) return;
     const Option length = options_.option("max_length");
     if (!length.is_none()) {
       options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
@@ -211,6 +266,9 @@ class TrainerReader {
     Option bfloat = options_.option("bf16");
     const Option half = options_.option("fp16");
     if (bfloat.setting == nullptr && options_.flag(half)) bfloat.value = scalar_value("false", Location{});
+    // A tool that trains in 16 bits alone needs no autocast, and is as fast.
+    const std::string pure = tool_ == nullptr ? "" : text_under(tool_->section("narrow_weights"), "switch");
+    if (!pure.empty() && options_.flag(options_.option(pure))) bfloat.value = scalar_value("true", Location{});
     const Option tensor = options_.option("tf32");
     const bool wide = !tensor.is_none() && options_.flag(tensor);
     if (options_.flag(bfloat) && options_.flag(half)) options_.fail(half, "bf16 or fp16, not both");
@@ -225,7 +283,15 @@ class TrainerReader {
   }
 
   void read_recomputation() {
-    const Option option = options_.option("gradient_checkpointing");
+    Option option = options_.option("gradient_checkpointing");
+    const std::string too = tool_ == nullptr ? "" : tool_->section("recomputes_too").scalar;
+    const Option other = too.empty() ? Option() : options_.option(too);
+    if (other.setting != nullptr && options_.flag(other) && !options_.flag(option)) {
+      options_.leave(option, "another option is on");
+      option = other;
+    } else {
+      options_.use(other, "off, or as another option says");
+    }
     if (options_.flag(option)) return options_.put(option, "strategy.recompute", "full", since(option));
     options_.leave(option, "off");
     if (options_.said("strategy.recompute").empty()) options_.put(option, "strategy.recompute", "none");
@@ -276,7 +342,9 @@ class TrainerReader {
     const Option peft = options_.option("use_peft");
     const Option rank = options_.option("lora_r");
     const bool stated = rank.setting != nullptr && !rank.is_none();
-    const bool own = !script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters"));
+    const bool by_rank = tool_ != nullptr && tool_->section("adapters_by_rank").scalar == "true";
+    const bool own = (by_rank && stated && options_.integer(rank, 0, kMostSequences) > 0) ||
+                     (!script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters")));
     const bool adapters = options_.flag(peft) || own;
     read_bits(adapters);
     if (!adapters) {
@@ -348,6 +416,7 @@ class TrainerReader {
   void read_whole_batch(const std::string& name, std::int64_t sequences, std::int64_t ranks) {
     const Option whole = options_.option(name);
     const std::int64_t parts = options_.integer(whole, 1, kMostSequences) / sequences;
+    options_.use(whole, "sequences of a step");
     if (parts == 0) {
       return options_.draft().obstruct(whole.value.where,
                                        fmt::format("less than a microbatch on each of {} data ranks: the program has "
@@ -388,11 +457,40 @@ class TrainerReader {
     return (whole_number_of(least).value_or(1) + sequences - 1) / sequences;
   }
 
-  // Tells that a tool keeps weights narrower than the framework file does.
-  void note_weights() {
-    const std::string narrow = tool_ == nullptr ? "" : tool_->section("narrow_weights").scalar;
-    if (narrow.empty() || sharding_ == HubSharding::deepspeed || options_.flag("use_peft")) return;
-    options_.draft().notes.push_back({options_.option("bf16").value.where, narrow});
+  // Reads options of a tool that say how images come to a model with a tower: how many patches they have is the
+  // scenario's. Those of a model without a tower are judged by the tool's rules.
+  void read_images() {
+    const bool unknown = options_.said("model").empty();
+    if (tool_ == nullptr || (!unknown && !has_tower(options_.draft(), context_.sources))) return;
+    const Value& rules = tool_->section("images");
+    const Value* names = rules.find("options");
+    if (names == nullptr) return;
+    for (const Value& name : names->items) {
+      const Option option = options_.option(name.scalar);
+      if (!option.is_none()) options_.doubt(option, "images and their patches are as training.images says");
+    }
+    const std::string sign = text_under(rules, "only_with");
+    if (sign.empty() || unknown) return;
+    const Option by = options_.option(sign);
+    if (by.is_none()) options_.put(by, "training.images", "0", "text alone");
+  }
+
+  // Returns how the weights that are trained are kept; nullopt: in fp32.
+  std::optional<NarrowWeights> kept_narrow() {
+    static const Value none;
+    return narrow_weights(options_, tool_ == nullptr ? none : tool_->section("narrow_weights"),
+                          facts_.section("narrow_weights"));
+  }
+
+  // Returns the framework with whole models trained in 16 bits, where nothing has copies in fp32: DeepSpeed does, and
+  // adapters are apart.
+  Value with_weights(Value framework) {
+    const std::optional<NarrowWeights> narrow = kept_narrow();
+    const bool sharded = sharding_ == HubSharding::fsdp;
+    const bool holds = narrow && sharding_ != HubSharding::deepspeed && (!sharded || narrow->sharded) &&
+                       options_.said("training.precision") == "bf16" && !options_.flag("use_peft");
+    if (!holds) return framework;
+    return with_narrow_weights(options_, std::move(framework), *narrow, facts_.section("narrow_weights"), sharded);
   }
 
   void read_framework() {
@@ -402,7 +500,8 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    Value framework = with_loss(with_liger(*facts_.section("frameworks").find(name)));
+    Value framework = with_weights(with_loss(with_liger(*facts_.section("frameworks").find(name))));
+    if (tool_ != nullptr) framework = with_kernels_of_tool(options_, std::move(framework), tool_->section("kernels"));
     const Option attention = options_.option("attn_implementation");
     if (attention.setting == nullptr || attention.is_none()) {
       options_.put(compile, "training.framework", std::move(framework), since(options_.option("loss_type")));
@@ -425,6 +524,8 @@ class TrainerReader {
   const Value* since_;  // null: all defaults are the Trainer's
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
+  bool of_vision_ = false;       // the program or its options say that the model has a tower
+  bool labels_ = false;          // texts have labels in the place of words
   const Value* kind_ = nullptr;  // null: it is no tuning by preferences
 };
 
@@ -446,16 +547,27 @@ const ImportFile* file_of(std::span<const ImportFile> files, bool (*is)(const Im
   return at == files.end() ? nullptr : &*at;
 }
 
-// Returns the DeepSpeed JSON: one that is named must be among the files; one among the files counts even if it is not
-// named.
-const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::vector<Setting>& settings) {
-  const ImportFile* here = file_of(files, is_deepspeed_json);
+// Returns the DeepSpeed JSON: one that is named must be among the files, or lie beside the file that names it; one
+// among the files counts even if it is not named.
+std::optional<ImportFile> deepspeed_file(std::span<const ImportFile> files, const std::vector<Setting>& settings) {
+  const ImportFile* given = file_of(files, is_deepspeed_json);
+  std::optional<ImportFile> here = given == nullptr ? std::nullopt : std::optional(*given);
   for (const Setting& setting : settings) {
     const bool names =
         setting.name == "deepspeed" || setting.name == "accelerate:deepspeed_config.deepspeed_config_file";
     if (!names || setting.value.kind != Value::Kind::scalar || setting.value.scalar.empty()) continue;
     if (setting.value.scalar == "none" || setting.value.scalar == "null" || setting.value.scalar == "true") continue;
-    required_file(std::span(here, here == nullptr ? 0 : 1), setting.value.scalar, setting.where);
+    const std::span<const ImportFile> known(here ? &*here : nullptr, here ? 1 : 0);
+    auto beside = file_named(known, setting.value.scalar) == nullptr
+                      ? file_beside(files, setting.value.scalar, setting.where.file)
+                      : std::nullopt;
+    std::optional<ImportFile> found;
+    if (beside) found = ImportFile{std::move(beside->name), std::move(beside->text)};
+    if (found && is_deepspeed_json(*found)) {
+      here = std::move(found);
+    } else {
+      required_file(known, setting.value.scalar, setting.where);
+    }
   }
   return here;
 }
@@ -472,11 +584,11 @@ void read_hub_targets(OptionReader& options, const Option& option, const Program
   std::vector<Value> words = option.value.items;
   if (option.value.kind == Value::Kind::scalar) words = {option.value};
   for (const Value& word : words) {
-    const Value* layer = facts.section("adapter_targets").find(word.scalar);
-    if (layer == nullptr) {
+    const auto named = targets_of(word.scalar, facts.section("adapter_targets"), facts.section("adapter_places"));
+    if (!named) {
       return options.doubt(option, fmt::format("mirfak knows no linear layer {}", excerpt(word.scalar)));
     }
-    layers.insert(layer->scalar);
+    layers.insert(named->begin(), named->end());
   }
   options.put(option, "training.lora.targets",
               list_value(std::vector<std::string>(layers.begin(), layers.end()), option.value.where));
@@ -508,8 +620,8 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
     for (Setting& setting : settings) whole.push_back(std::move(setting));
     settings = std::move(whole);
   }
-  const ImportFile* deepspeed = deepspeed_file(files, settings);
-  if (deepspeed != nullptr) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
+  const std::optional<ImportFile> deepspeed = deepspeed_file(files, settings);
+  if (deepspeed) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
   if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
   const bool inline_deepspeed = std::any_of(
       settings.begin(), settings.end(), [](const Setting& setting) { return setting.name.starts_with("deepspeed."); });
@@ -522,10 +634,10 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);
   if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
     draft.use(*file, "its settings stand above");
-  if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
+  if (inline_deepspeed || (deepspeed && !says.sharding)) says.sharding = HubSharding::deepspeed;
   const HubSharding sharding =
       TrainerReader(draft, facts, tool, own == nullptr ? trainer : *own, program, script, context, says).read();
-  if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
+  if (sharding == HubSharding::deepspeed && (deepspeed || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;
     read_deepspeed(draft, inside, std::string(kDeepSpeedPrefix), "the Trainer");

@@ -35,6 +35,16 @@ struct LitCommand {
   const Value* facts = nullptr;
 };
 
+// True if the command refuses a value of this key, which other commands have.
+bool refuses(const LitCommand& command, const std::string& key) {
+  const std::vector<Value>& patterns = command.facts->find("refuses")->items;
+  return std::any_of(patterns.begin(), patterns.end(), [&](const Value& pattern) {
+    const bool star = pattern.scalar.ends_with('*');
+    const std::string_view begin = std::string_view(pattern.scalar).substr(0, pattern.scalar.size() - (star ? 1 : 0));
+    return star ? key.starts_with(begin) : key == begin;
+  });
+}
+
 class LitGptReader {
  public:
   LitGptReader(ImportDraft& draft, const ProgramFacts& facts, const ImportContext& context, LitCommand command)
@@ -66,15 +76,9 @@ class LitGptReader {
   // Adds an obstacle for a key that another command has, and this one refuses.
   void refuse_keys_of_others() {
     for (const Setting* setting : options_.draft().open()) {
-      if (setting->value.kind == Value::Kind::null) continue;
-      for (const Value& pattern : command_.facts->find("refuses")->items) {
-        const bool star = pattern.scalar.ends_with('*');
-        const std::string_view begin =
-            std::string_view(pattern.scalar).substr(0, pattern.scalar.size() - (star ? 1 : 0));
-        if (star ? !setting->name.starts_with(begin) : setting->name != begin) continue;
-        options_.draft().suggest(*setting, "a key of another command");
-        options_.draft().obstruct(setting->where, fmt::format("{}: {} refuses this key", setting->name, command_.name));
-      }
+      if (!refuses(command_, setting->name)) continue;
+      options_.draft().suggest(*setting, "a key of another command");
+      options_.draft().obstruct(setting->where, fmt::format("{}: {} refuses this key", setting->name, command_.name));
     }
   }
 
@@ -354,6 +358,10 @@ std::string command_of_file(const std::vector<Setting>& settings) {
 
 ImportDraft import_litgpt(std::vector<Setting> settings, LitCommand command, const ProgramFacts& facts,
                           const ImportedMachine& machine, const ImportContext& context) {
+  // A key of another command that states no value is as if it were not there.
+  std::erase_if(settings, [&](const Setting& setting) {
+    return setting.value.kind == Value::Kind::null && refuses(command, setting.name);
+  });
   fill_nulls(settings, option_list(context.sources.folders.hardware, "litgpt"));
   ImportDraft draft(std::move(settings));
   draft.machine = machine;

@@ -63,12 +63,20 @@ class SwiftModel {
       fail_input(id->value.where.known() ? id->value.where : id->where,
                  fmt::format("models/ does not have {}", excerpt(name)), "give its config.json as well");
     }
-    Value model = with_predictions(known->model);
+    const bool by_config = is_by_config(known->model.scalar);
+    if (by_config) judge_predictions(false);
+    Value model = by_config ? known->model : with_predictions(known->model);
     draft_.take(*id, "model", model);
     return model;
   }
 
  private:
+  // True for a config.json, and for a model of the library that is stated by the keys of one.
+  bool is_by_config(const std::string& model) const {
+    if (is_model_path(model)) return true;
+    return Document::from_file(context_.sources.folders.models / (model + ".yaml")).root().find("config") != nullptr;
+  }
+
   // Returns the model with as many modules that predict further tokens as the options say: none without them, whatever
   // the model has.
   Value with_predictions(const Value& model) {
@@ -258,7 +266,7 @@ ImportDraft import_megatron_swift(std::vector<Setting> settings, const Location&
   read_megatron_settings(draft, run, context);
   check_adapters(draft);
   OptionReader parts(draft, "megatron sft");
-  read_frozen_parts(parts, facts.section("frozen"), context);
+  read_frozen_parts(parts, facts.section("frozen"), context, false);
   read_samples(draft, where);
   facts.judge_rest(draft);
   return draft;

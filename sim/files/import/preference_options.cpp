@@ -1,14 +1,12 @@
 #include "import/preference_options.hpp"
 
 #include "base/text.hpp"
-#include "base/values.hpp"
+#include "import/head_options.hpp"
 #include "import/program_facts.hpp"
-#include "model/model_loader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -53,7 +51,7 @@ class PreferenceReader {
   }
 
   // True if a model of its own is named to be the reference.
-  bool names_copy() {
+  bool names_copy(bool adapters) {
     const Value* const names = kind_.find("copy");
     bool out = false;
     for (const Value& name : names == nullptr ? std::vector<Value>{} : names->items) {
@@ -63,6 +61,9 @@ class PreferenceReader {
       if (off) {
         options_.leave(option, "off");
         continue;
+      }
+      if (const std::string refused = text_under(kind_, "no_copy"); adapters && !refused.empty()) {
+        options_.draft().obstruct(option.value.where, fmt::format("{}: {}", option.setting->text, refused));
       }
       options_.use(option, "the reference is a model of its own, taken to have the same shape");
       out = true;
@@ -74,7 +75,7 @@ class PreferenceReader {
     const std::string whole = text_under(kind_, "reference");
     const std::string beside = text_under(kind_, "beside_adapters");
     const bool adapters = !options_.said("training.lora.rank").empty();
-    const bool copy = names_copy();
+    const bool copy = names_copy(adapters);
     const bool before = is_computed_before();
     if (whole.empty() || says("without", "the loss compares with no reference")) return "none";
     if (before) return "computed-before";
@@ -112,31 +113,6 @@ const Value* switched_kind(OptionReader& options, const Value& section) {
   return nullptr;
 }
 
-// Adds an obstacle if the file of a model has a head that predicts words: the program puts another one in its place.
-void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& sources) {
-  if (!std::filesystem::exists(model.scalar)) return;
-  if (load_model(model.scalar, sources.folders.models, model.where).head.kind == HeadKind::labels_of_sequences) return;
-  draft.obstruct(model.where,
-                 "the program trains a head that scores, and this file has another one: write architectures with "
-                 "...ForSequenceClassification and num_labels: 1 there");
-}
-
-// Puts the head of models that score in the place of the model's.
-void put_head(OptionReader& options, const Value& head, const ScenarioSources& sources) {
-  const Value* const model = options.draft().scenario().find("model");
-  if (model == nullptr) return;
-  if (model->kind != Value::Kind::scalar) {
-    return options.draft().obstruct(model->where,
-                                    "a head that scores behind a model of several parts is not described");
-  }
-  if (is_model_path(model->scalar)) return check_head(options.draft(), *model, sources);
-  Value entry;
-  set_field(entry, "like", *model);
-  set_field(entry, "head", head);
-  options.put(options.option("model_name_or_path"), "model", known_model(entry, Value{}, model->scalar, sources).model,
-              "with a head that scores");
-}
-
 }  // namespace
 
 const Value* preference_kind(OptionReader& options, const Value& section, std::string_view program) {
@@ -157,7 +133,7 @@ const Value* preference_kind(OptionReader& options, const Value& section, std::s
 
 void read_preferences(OptionReader& options, const Value& section, const Value& kind, const ScenarioSources& sources) {
   PreferenceReader(options, section, kind).read();
-  if (const Value* const head = kind.find("head")) put_head(options, *head, sources);
+  if (text_under(kind, "scores") == "true") put_head(options, 1, sources);
 }
 
 }  // namespace mirfak

@@ -164,7 +164,7 @@ ImportDraft import_primus_bridge(std::vector<Setting> settings, const Location& 
     if (const Value* place = places.find(setting.name)) setting.name = place->scalar;
     if (setting.name == "hf_path" && setting.value.kind == Value::Kind::scalar) {
       const auto known = hugging_face_model(setting.value.scalar, context.sources);
-      if (known && known->model.kind == Value::Kind::scalar) {
+      if (known && known->model.kind == Value::Kind::scalar && !is_model_path(known->model.scalar)) {
         model = known->model.scalar;
         why = fmt::format("hf_path: {}", setting.value.scalar);
       }

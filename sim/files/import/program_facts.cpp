@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/hub_cache.hpp"
 #include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "model/model_loader.hpp"
@@ -251,6 +252,9 @@ KnownModel known_model(const Value& entry, const Value& common, std::string_view
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources) {
   const std::filesystem::path& models = sources.folders.models;
   if (const auto name = model_of_hub(id, models)) return KnownModel{scalar_value(*name, {}), ""};
+  if (const auto file = downloaded_configuration(id)) {
+    return KnownModel{scalar_value(file->string(), {}), fmt::format("by {}", file->string())};
+  }
   while (id.ends_with('/')) id.remove_suffix(1);
   const std::size_t slash = id.rfind('/');
   const auto hub = hub_name_ending(slash == std::string_view::npos ? id : id.substr(slash + 1), models);
@@ -269,6 +273,7 @@ bool is_model_file(const std::string& text, const std::string& name) {
   try {
     const Value root = parse_yaml(text, name);
     if (root.kind != Value::Kind::mapping) return false;
+    if (root.find("base_model") != nullptr || root.find("model_name_or_path") != nullptr) return false;
     const bool hub = root.find("model_type") != nullptr || root.find("architectures") != nullptr;
     return hub || (root.find("layers") != nullptr && root.find("hidden") != nullptr);
   } catch (const Error&) {
@@ -279,8 +284,10 @@ bool is_model_file(const std::string& text, const std::string& name) {
 std::optional<std::int64_t> layers_of_model(const Value& model, const ScenarioSources& sources) {
   const auto layers_in = [](const Value& mapping) { return whole_number_of(text_under(mapping, "layers")); };
   if (model.kind == Value::Kind::mapping) return layers_in(model);
+  if (model.kind != Value::Kind::scalar) return std::nullopt;
+  if (is_model_path(model.scalar)) return load_model(model.scalar, sources.folders.models, model.where).layers;
   const auto path = sources.folders.models / (model.scalar + ".yaml");
-  if (model.kind != Value::Kind::scalar || !std::filesystem::exists(path)) return std::nullopt;
+  if (!std::filesystem::exists(path)) return std::nullopt;
   return layers_in(Document::from_file(path).root());
 }
 

@@ -76,8 +76,10 @@ struct KnownModel {
 // hw_profiles/launch/; `common`: keys that all models without `like` share.
 KnownModel known_model(const Value& entry, const Value& common, std::string_view name, const ScenarioSources& sources);
 
-// Returns the model with this name on Hugging Face ("meta-llama/Llama-3.1-8B"), by models/names/hugging-face.yaml, or
-// with the last part of such a name at the end of a path ("./models/Llama-3.1-8B"), which the note then says.
+// Returns the model with this name on Hugging Face ("meta-llama/Llama-3.1-8B"): by models/names/hugging-face.yaml, else
+// by the config.json of a model on this machine (hub_cache.hpp), else by the last part of such a name at the end of a
+// path
+// ("./models/Llama-3.1-8B"). The note says by what, but for the first.
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources);
 
 // Reads the model that a draft states, a name or a mapping; errors of a name stand at `where`.

@@ -1,8 +1,7 @@
 #include "import/import_formats.hpp"
 
-#include "base/named_files.hpp"
-#include "base/read_files.hpp"
 #include "base/text.hpp"
+#include "import/file_beside.hpp"
 #include "import/launch_command.hpp"
 #include "import/launch_programs.hpp"
 #include "import/launcher_options.hpp"
@@ -18,8 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -38,62 +35,6 @@ bool is_script(const ImportFile& file) {
   const std::string first = nth_line(file.text, 1);
   const bool shell = first.starts_with("#!") && first.find("sh") != std::string::npos;
   return shell || has_ending(file.name) || file.text.find("\n#SBATCH ") != std::string::npos;
-}
-
-// Returns the number of last parts that two paths have in common.
-std::size_t common_end(const fs::path& left, const fs::path& right) {
-  const std::vector<fs::path> a(left.begin(), left.end());
-  const std::vector<fs::path> b(right.begin(), right.end());
-  std::size_t out = 0;
-  while (out < std::min(a.size(), b.size()) && a[a.size() - 1 - out] == b[b.size() - 1 - out]) ++out;
-  return out;
-}
-
-std::optional<ShellFile> read_beside(const fs::path& path) {
-  constexpr std::uintmax_t most = 2U << 20;
-  std::error_code ignored;
-  if (!may_read_file(path) || !fs::is_regular_file(path, ignored)) return std::nullopt;
-  if (fs::file_size(path, ignored) > most) {
-    fail_input({path.string(), 1, 1}, "a file next to the script of more than 2 MiB",
-               "give the script without it, or a shorter one");
-  }
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  note_read_file(path);
-  return ShellFile{path.string(), text.str()};
-}
-
-// Returns the given file whose path has the longest common end with `name`, else the file of this path: relative to the
-// script's folder, to mirfak's working folder, or to a folder above the script; else a file of this name next to the
-// script.
-std::optional<ShellFile> beside(std::span<const ImportFile> files, const std::string& name) {
-  const fs::path wanted = fs::path(name).lexically_normal();
-  if (wanted.filename().empty()) return std::nullopt;
-  const ImportFile* given = nullptr;
-  for (const ImportFile& file : files) {
-    const std::size_t common = common_end(file.name, wanted);
-    if (common > (given == nullptr ? 0 : common_end(given->name, wanted))) given = &file;
-  }
-  if (given != nullptr) return ShellFile{given->name, given->text};
-  const fs::path script = files.front().name;
-  if (wanted.is_absolute()) {
-    if (auto found = read_beside(wanted)) return found;
-  } else {
-    const fs::path folder = script.parent_path();
-    std::vector<fs::path> folders = {folder, ""};
-    std::error_code ignored;
-    fs::path above = fs::absolute(folder.empty() ? fs::path(".") : folder, ignored).lexically_normal();
-    if (!above.has_filename()) above = above.parent_path();
-    constexpr int most = 4;
-    for (int i = 0; i < most && above.has_relative_path(); ++i) folders.push_back(above = above.parent_path());
-    for (const fs::path& from : folders) {
-      if (auto found = read_beside(from / wanted)) return found;
-    }
-  }
-  std::optional<ShellFile> other = read_beside(script.parent_path() / wanted.filename());
-  if (other) other->elsewhere = wanted.has_parent_path();
-  return other;
 }
 
 // Finds the commands of a run that start a program of Python.
@@ -226,10 +167,12 @@ void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launc
     const fs::path path = word.text.substr(word.text.find('=') + 1);
     if (std::find(endings.begin(), endings.end(), path.extension().string()) == endings.end()) continue;
     if (file_named(out, path.string()) != nullptr) continue;
-    if (auto found = beside(files, path.string())) out.push_back({std::move(found->name), std::move(found->text)});
+    if (auto found = file_beside(files, path.string(), files.front().name))
+      out.push_back({std::move(found->name), std::move(found->text)});
   }
   for (const std::string& name : files_of_launcher(launch)) {
-    if (auto found = beside(files, name)) out.push_back({std::move(found->name), std::move(found->text)});
+    if (auto found = file_beside(files, name, files.front().name))
+      out.push_back({std::move(found->name), std::move(found->text)});
   }
 }
 
@@ -240,7 +183,7 @@ ScriptLaunch launch_of(std::span<const ImportFile> files, const ImportContext& c
   for (const auto& [name, value] : context.environment) setup.environment[name] = value;
   setup.parameters = context.parameters;
   setup.programs = read_shell_programs(context.sources.catalog.folder());
-  setup.find_file = [&](const std::string& name) { return beside(files, name); };
+  setup.find_file = [&](const std::string& name) { return file_beside(files, name, files.front().name); };
   ScriptLaunch out;
   out.run = run_shell(file.name, file.text, setup);
   find_launches(out, context.sources);

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/file_beside.hpp"
 #include "import/gpt_neox.hpp"
 #include "import/hugging_face.hpp"
 #include "import/launcher_options.hpp"
@@ -14,11 +15,13 @@
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/program_identity.hpp"
+#include "import/tool_kernels.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -31,7 +34,9 @@ constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
-constexpr std::string_view kOpenRlhfFacts = "openrlhf";
+// Programs that their names or options tell, whose facts are called as their readers.
+constexpr std::array<std::string_view, 7> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila",
+                                                         "qwen-vl",   "minicpm-v",         "openrlhf"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -49,20 +54,26 @@ void translate_word(Setting& setting, const Value& rule) {
     setting.value.scalar = value->scalar;
   } else if (word && list != nullptr) {
     setting.value = words_at_commas(setting.value);
-  } else if (values != nullptr && word && to->scalar != setting.name) {
+  } else if (values != nullptr && word && text_under(rule, "others") != "true" && to->scalar != setting.name) {
     return;
   }
   setting.name = to->scalar;
 }
 
-// Puts the settings of a file that the tool brings in the place of the file's name.
-void expand_presets(std::vector<Setting>& settings, const Value& presets) {
+// Returns what a value means beyond the Trainer's word for it; "": nothing.
+std::string note_of(const Setting& setting, const Value& rule) {
+  const Value* notes = rule.kind == Value::Kind::mapping ? rule.find("notes") : nullptr;
+  return notes == nullptr || setting.value.kind != Value::Kind::scalar ? "" : text_under(*notes, setting.value.scalar);
+}
+
+// Puts the settings of a file that the tool brings in the place of the file's name, unless there is such a file.
+void expand_presets(std::vector<Setting>& settings, const Value& presets, std::span<const ImportFile> files) {
   std::vector<Setting> out;
   for (Setting& setting : settings) {
     const Value* names = presets.find(setting.name);
     const bool word = setting.value.kind == Value::Kind::scalar;
     const Value* preset = names == nullptr || !word ? nullptr : names->find(setting.value.scalar);
-    if (preset == nullptr) {
+    if (preset == nullptr || file_beside(files, setting.value.scalar, setting.where.file)) {
       out.push_back(std::move(setting));
       continue;
     }
@@ -87,51 +98,53 @@ void bring(std::vector<Setting>& settings, const Value& brought, const Location&
   settings.insert(settings.begin(), out.begin(), out.end());
 }
 
-// Says that adapters are trained if the option by which the tool decides has a number above 0.
-void switch_adapters(std::vector<Setting>& settings, const std::string& by) {
-  const Setting* rank = by.empty() ? nullptr : last_of(settings, by);
-  if (rank == nullptr || whole_number_of(rank->value.scalar) == 0) return;
-  Setting peft = *rank;
-  peft.name = "use_peft";
-  peft.value.kind = Value::Kind::scalar;
-  peft.value.scalar = "true";
-  settings.push_back(std::move(peft));
-}
-
-// `program`: what the program of a command line is (ProgramIdentity::is), and its place; empty: a file says the
-// settings.
-ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
-                        const ImportContext& context, std::string_view program = {}, const Location& where = {}) {
-  const ProgramFacts facts(context.sources, tool);
-  const Value& words = facts.section("words");
-  std::erase_if(settings, [](const Setting& setting) { return setting.name.empty(); });
-  expand_presets(settings, facts.section("presets"));
+// Translates the tool's words, and returns what their values mean beyond the Trainer's.
+std::vector<ImportObstacle> translate_words(std::vector<Setting>& settings, const Value& words) {
+  std::vector<std::string> names;
+  for (const Setting& setting : settings) names.push_back(setting.name);
   const auto stated = [&](const std::string& name) {
-    return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
-      return setting.value.kind != Value::Kind::null && (setting.name == name || setting.name.starts_with(name + "."));
-    });
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& one) { return one == name || one.starts_with(name + "."); });
   };
+  std::vector<ImportObstacle> notes;
   for (Setting& setting : settings) {
     const Value* rule = words.find(setting.name);
     const std::string beside = rule == nullptr ? "" : text_under(*rule, "beside");
-    if (rule != nullptr && (beside.empty() || stated(beside))) translate_word(setting, *rule);
+    if (rule == nullptr || (!beside.empty() && !stated(beside))) continue;
+    const std::string note = note_of(setting, *rule);
+    if (!note.empty()) notes.push_back({setting.where, fmt::format("{}: {}", setting.text, note)});
+    translate_word(setting, *rule);
   }
+  return notes;
+}
+
+// `program`: what programs.yaml calls the program of a command; "": a file of settings is all that there is. `where`:
+// its place.
+ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
+                        const ImportContext& context, std::string_view program, const Location& where = {}) {
+  const ProgramFacts facts(context.sources, tool);
+  // A key without a value is as if it were not there.
+  std::erase_if(settings,
+                [](const Setting& setting) { return setting.name.empty() || setting.value.kind == Value::Kind::null; });
+  expand_presets(settings, facts.section("presets"), files);
+  add_settings_of_plugins(settings, facts.section("plugins"));
+  const std::vector<ImportObstacle> notes = translate_words(settings, facts.section("words"));
   bring(settings, facts.section("brings"), where);
-  switch_adapters(settings, facts.section("adapters_by").scalar);
-  return import_trainer(std::move(settings), files, context, &facts, program);
+  ImportDraft draft = import_trainer(std::move(settings), files, context, &facts, program);
+  draft.notes.insert(draft.notes.end(), notes.begin(), notes.end());
+  return draft;
 }
 
 ImportDraft read_tool_file(std::span<const ImportFile> files, const ImportContext& context, std::string_view tool) {
   const ImportFile& file = files.front();
   Value root = parse_foreign_yaml(file.text, file.name);
-  return import_tool(settings_of(root), tool, files.subspan(1), context);
+  return import_tool(settings_of(root), tool, files.subspan(1), context, "");
 }
 
 // Returns the tool of the command by its name; LLaMA-Factory where its file or options have told it.
 std::string_view tool_of(const std::optional<ProgramIdentity>& known, const ImportFile* file) {
-  if (known && known->reader == kSwiftFacts) return kSwiftFacts;
-  if (known && known->reader == kOpenRlhfFacts) return kOpenRlhfFacts;
-  if (known && known->reader == kMegatronSwiftFacts) return kMegatronSwiftFacts;
+  const auto* const named = std::find(kNamedTools.begin(), kNamedTools.end(), known ? known->reader : std::string());
+  if (named != kNamedTools.end()) return *named;
   if (file != nullptr && is_swift_file(*file)) return kSwiftFacts;
   return file != nullptr && is_axolotl_file(*file) ? kAxolotlFacts : kLlamaFactoryFacts;
 }
@@ -213,7 +226,7 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
     if (!draft.machine.gpus()) draft.machine = command.machine;
     return draft;
   }
-  const auto known = KnownPrograms(context.sources).of_launch(command);
+  const std::optional<ProgramIdentity> known = KnownPrograms(context.sources).of_launch(command);
   const std::string_view tool = tool_of(known, file);
   if (file != nullptr && tool == kLlamaFactoryFacts && !is_llama_factory_file(*file)) {
     if (is_trainer_file(*file)) return import_command_of_config(command, std::move(others), files, context);
@@ -239,8 +252,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   const bool on_megatron = tool == kMegatronSwiftFacts;
   ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
-                                  : import_tool(std::move(settings), tool, beside, context,
-                                                known ? known->is : std::string_view(), command.program_where);
+                                  : import_tool(std::move(settings), tool, beside, context, known ? known->is : "",
+                                                command.program_where);
   if (!draft.machine.gpus()) draft.machine = command.machine;
   if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
