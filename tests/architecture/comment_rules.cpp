@@ -32,6 +32,8 @@ constexpr Language kScript{"", "#"};
 
 constexpr std::array<std::string_view, 7> kQuestions{"What", "Of", "Whether", "How", "Where", "Which", "That"};
 constexpr std::string_view kDocstring = "\"\"\"";
+// The Python package's docstrings are strings of C++.
+constexpr std::string_view kPythonRoom = "sim/faces/python/";
 
 // A script is a file of .ci/ without an extension.
 const Language* language_of(std::string_view path) {
@@ -70,6 +72,21 @@ std::string_view first_word(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_letter) - text.begin()));
 }
 
+// Returns the word that a docstring of a line begins with, if no docstring may begin with it; "": there is none.
+std::string_view question_of_docstring(std::string_view line) {
+  for (const std::string_view word : kQuestions) {
+    if (line.find(fmt::format("\"{} ", word)) != std::string_view::npos) return word;
+  }
+  return "";
+}
+
+std::string violation(std::string_view kind, const SourceFile& file, int line, std::string_view word) {
+  return fmt::format(
+      "{}:{}: a {} begins with \"{}\": let it begin with its noun or verb (\"The ...\", \"Returns ...\", \"True if "
+      "...\")",
+      file.path, line, kind, word);
+}
+
 }  // namespace
 
 std::vector<std::string> comment_violations(const SourceFile& file) {
@@ -85,11 +102,10 @@ std::vector<std::string> comment_violations(const SourceFile& file) {
     const std::string_view word = comment ? first_word(comment->text) : std::string_view();
     const bool begins = comment && (comment->docstring || column != comment->column);
     if (begins && std::find(kQuestions.begin(), kQuestions.end(), word) != kQuestions.end()) {
-      out.push_back(
-          fmt::format("{}:{}: a comment begins with \"{}\": let it begin with its noun or verb (\"The ...\", "
-                      "\"Returns ...\", \"True if ...\")",
-                      file.path, number, word));
+      out.push_back(violation("comment", file, number, word));
     }
+    const std::string_view asked = file.path.starts_with(kPythonRoom) ? question_of_docstring(line) : "";
+    if (!asked.empty()) out.push_back(violation("docstring", file, number, asked));
     const bool goes_on =
         comment && !comment->docstring && comment->text.find_first_not_of(' ') != std::string_view::npos;
     column = goes_on ? std::optional(comment->column) : std::nullopt;

@@ -78,6 +78,8 @@ TEST_CASE("a comment that begins with \"What\" or the like is named with its lin
   CHECK(comments("a/CMakeLists.txt", "# @ a is\nset(a)\n").size() == 1);
   CHECK(comments("a.yaml", "a: 1\n# @ b is\nb: {c: 2}\n").size() == 1);
   CHECK(comments(".ci/run", "#!/bin/sh\n\n# @ it runs\n").size() == 1);
+  CHECK(comments("sim/faces/python/a.cpp", "add(\"a\", &A::a, \"@ a is.\");\nadd(\"b\", \"The b @ is.\");\n").size() ==
+        1);
   for (const char* word : {"What", "Of", "Whether", "How", "Where", "Which", "That"}) {
     CHECK(comment_violations({"a.cpp", std::string("// ") + word + " a\n"}).size() == 1);
   }

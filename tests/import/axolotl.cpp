@@ -113,7 +113,7 @@ TEST_CASE("tensor and context ranks, and copies of what is sharded") {
   CHECK(said(job.draft, "strategy.context") == "2");
   CHECK(said(job.draft, "strategy.zero_group") == "4");
   CHECK(said(job.draft, "training.global_batch") == "8");
-  // How much is sharded follows from the world's size alone where nothing says it.
+  // The degree of sharding follows from the world's size alone where nothing says it.
   CHECK_FALSE(axolotl(sharded + "dp_replicate_size: 2\n").complete);
   const ImportedJob copies = axolotl(sharded + "dp_replicate_size: 2\ndp_shard_size: 4\n");
   CHECK(said(copies.draft, "strategy.zero_group") == "4");

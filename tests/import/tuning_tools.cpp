@@ -172,7 +172,7 @@ TEST_CASE("ms-swift's names of DeepSpeed's and FSDP's settings stand for files t
   CHECK(said(swift("--deepspeed zero3_offload").draft, "strategy.offload_parameters") == "true");
   const ImportedJob shards = swift("--fsdp fsdp2");
   CHECK(said(shards.draft, "strategy.zero") == "3");
-  // What FSDP shards is fp32 (accelerate); what each device holds alone stays as it was loaded.
+  // Shards of FSDP are fp32 (accelerate); weights that each device holds alone stay as they were loaded.
   CHECK(std::none_of(shards.draft.notes.begin(), shards.draft.notes.end(), of_weights));
   const ImportedJob whole = swift("--per_device_train_batch_size 1");
   CHECK(std::any_of(whole.draft.notes.begin(), whole.draft.notes.end(), of_weights));
@@ -279,6 +279,10 @@ TEST_CASE("swift rlhf: DPO where nothing else is said, a copy of whole models al
     return said(job.draft, "training.preferences");
   };
   CHECK(compared("") == "{answers: 2, reference: adapters-off}");
+  CHECK(
+      said(imported({{"run.sh", "#!/bin/bash\ntorchrun --nproc_per_node 8 -m swift.cli.rlhf --model Qwen/Qwen3-8B\n"}})
+               .draft,
+           "training.preferences") == "{answers: 2, reference: adapters-off}");
   CHECK(compared("--rlhf_type dpo --tuner_type full --ref_model Qwen/Qwen3-8B --beta 0.1") ==
         "{answers: 2, reference: model}");
   CHECK(compared("--rlhf_type kto --tuner_type full") == "{answers: 1, reference: model, mismatched: true}");

@@ -74,15 +74,16 @@ void SimulatedCapture::write_report(const std::filesystem::path& path) const {
 }
 
 void add_capture(nb::module_& module) {
-  nb::class_<SimulatedCapture>(module, "SimulatedCapture", "What mirfak.simulate() found of a capture.")
+  nb::class_<SimulatedCapture>(module, "SimulatedCapture", "Result of mirfak.simulate() for a capture.")
       .def(
           "to_dict", [](const SimulatedCapture& self) { return to_python(self.json()); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak simulate --format json`.")
       .def(
-          "summary", [](const SimulatedCapture& self) { return self.text(false); }, "What `mirfak simulate` prints.")
+          "summary", [](const SimulatedCapture& self) { return self.text(false); },
+          "Text that `mirfak simulate` prints.")
       .def(
           "explain", [](const SimulatedCapture& self) { return self.text(true); },
-          "What `mirfak simulate --explain` prints: more rows, and the sources of the prices.")
+          "Text that `mirfak simulate --explain` prints: more rows, and the sources of the prices.")
       .def_prop_ro(
           "resolved", [](const SimulatedCapture& self) { return self.scenario().resolved; },
           "The scenario as YAML with every default written out and overrides applied.")

@@ -80,13 +80,13 @@ Findings difference(const Input& a, const Input& b, const std::vector<std::strin
 }  // namespace
 
 void add_comparison(nb::module_& module) {
-  nb::class_<ComparedOptions>(module, "ComparedOptions", "What mirfak.compare() found.")
+  nb::class_<ComparedOptions>(module, "ComparedOptions", "Result of mirfak.compare().")
       .def(
           "to_dict", [](const ComparedOptions& self) { return to_python(comparison_json(self.file, self.comparison)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak compare --format json`.")
       .def(
           "summary", [](const ComparedOptions& self) { return comparison_text(self.file, self.comparison); },
-          "What `mirfak compare` prints.")
+          "Text that `mirfak compare` prints.")
       .def(
           "write_report",
           [](const ComparedOptions& self, const std::filesystem::path& path) {
@@ -111,7 +111,7 @@ void add_comparison(nb::module_& module) {
       [](const Input& a, const Input& b, const std::vector<std::string>& of_a, const std::vector<std::string>& of_b) {
         return wait_for(nb::none(), [&](Reporter& /*unused*/) { return difference(a, b, of_a, of_b); });
       },
-      "a"_a, "b"_a, "overrides_a"_a, "overrides_b"_a, "Where two scenarios differ: see mirfak.diff().");
+      "a"_a, "b"_a, "overrides_a"_a, "overrides_b"_a, "Differences between two scenarios: see mirfak.diff().");
 }
 
 }  // namespace mirfak::python

@@ -55,7 +55,7 @@ std::unique_ptr<FoundFrontier> found_frontier(const Input& input, const std::vec
 }  // namespace
 
 void add_frontier(nb::module_& module) {
-  nb::class_<FoundFrontier>(module, "FoundFrontier", "What mirfak.frontier() found.")
+  nb::class_<FoundFrontier>(module, "FoundFrontier", "Result of mirfak.frontier().")
       .def(
           "to_dict",
           [](const FoundFrontier& self) { return to_python(frontier_json(self.report(), self.wall_time_s)); },
@@ -66,7 +66,7 @@ void add_frontier(nb::module_& module) {
           "By straggler, stage and pass, the clock to set in MHz: the keys of `mirfak frontier --plan`.")
       .def(
           "summary", [](const FoundFrontier& self) { return frontier_text(self.report()); },
-          "What `mirfak frontier` prints.")
+          "Text that `mirfak frontier` prints.")
       .def(
           "write_report",
           [](const FoundFrontier& self, const std::filesystem::path& path) {

@@ -51,12 +51,13 @@ std::unique_ptr<ImportedFiles> imported(const std::vector<std::string>& files, c
 }  // namespace
 
 void add_import(nb::module_& module) {
-  nb::class_<ImportedFiles>(module, "ImportedFiles", "What mirfak.import_files() read.")
+  nb::class_<ImportedFiles>(module, "ImportedFiles", "Result of mirfak.import_files().")
       .def(
           "to_dict", [](const ImportedFiles& self) { return to_python(import_json(self.job)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak import --format json`.")
       .def(
-          "summary", [](const ImportedFiles& self) { return import_text(self.job); }, "What `mirfak import` prints.")
+          "summary", [](const ImportedFiles& self) { return import_text(self.job); },
+          "Text that `mirfak import` prints.")
       .def(
           "yaml", [](const ImportedFiles& self) { return imported_yaml(self.job); },
           "The scenario, each key with a comment that says where it comes from.")

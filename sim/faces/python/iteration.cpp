@@ -154,7 +154,7 @@ void add_tables(IterationClass& type) {
       .def_prop_ro(
           "activities", [](const Iteration& self) { return to_python(self.json()["activities"]); },
           nb::for_getter(nb::sig("def activities(self) -> dict[str, float]")),
-          "Where the time of an iteration goes, in seconds, mean over stages: adds up to iteration_time_s.")
+          "Time of an iteration by its use, in seconds, mean over stages: adds up to iteration_time_s.")
       .def_prop_ro(
           "prices", [](const Iteration& self) { return to_python(self.json()["prices"]); },
           nb::for_getter(nb::sig("def prices(self) -> list[dict[str, typing.Any]]")),
@@ -196,7 +196,7 @@ void add_tables(IterationClass& type) {
             return self.spread() ? to_python(spread_json(*self.spread())) : nb::object(nb::none());
           },
           nb::for_getter(nb::sig("def spread(self) -> dict[str, typing.Any] | None")),
-          "Of many iterations, each with its own draw of cluster.perturbations: mean, quantiles, causes, in seconds; "
+          "Many iterations, each with its own draw of cluster.perturbations: mean, quantiles, causes, in seconds; "
           "None without samples.");
 }
 

@@ -145,7 +145,7 @@ void add_sensitivity(IterationClass& type) {
         return nb::module_::import_("mirfak._comparisons").attr("SensitivityResult")(std::move(found));
       },
       "factor"_a = 1.1, nb::sig("def sensitivity(self, factor: float = 1.1) -> mirfak._comparisons.SensitivityResult"),
-      "What so many times as much of each resource would gain: FLOP/s, memory bandwidth, each level of the network, "
+      "Gain from so many times as much of each resource: FLOP/s, memory bandwidth, each level of the network, "
       "the "
       "host. Simulated anew for each; factor: from 0.1 to 10.");
 }

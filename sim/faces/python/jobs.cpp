@@ -107,18 +107,18 @@ void add_writers(JobsClass& type) {
 }  // namespace
 
 void add_jobs(nb::module_& module) {
-  JobsClass type(module, "SimulatedJobs", "What mirfak.simulate_jobs() found.");
+  JobsClass type(module, "SimulatedJobs", "Result of mirfak.simulate_jobs().");
   type.def(
           "to_dict", [](const SimulatedJobs& self) { return to_python(self.json()); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak simulate --format json`.")
       .def(
-          "summary", [](const SimulatedJobs& self) { return self.text(); }, "What `mirfak simulate` prints.")
+          "summary", [](const SimulatedJobs& self) { return self.text(); }, "Text that `mirfak simulate` prints.")
       .def(
           "explain",
           [](const SimulatedJobs& self) {
             return wait_for(nb::none(), [&](Reporter& /*unused*/) { return self.explanation(); });
           },
-          "Which links bind, whose traffic slows whose, and every cost of each job with its sources.");
+          "Links that bind, jobs whose traffic slows others, and every cost of each job with its sources.");
   add_writers(type);
   module.def(
       "simulate_jobs",

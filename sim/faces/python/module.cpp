@@ -13,7 +13,7 @@
 
 NB_MODULE(_mirfak, module) {
   using namespace mirfak::python;
-  module.doc() = "What the package mirfak is made of; use that.";
+  module.doc() = "Parts of the package mirfak; use that package.";
   module.attr("version") = std::string(mirfak::program_version());
   translate_errors();
   module.def("_end_calls", end_calls);

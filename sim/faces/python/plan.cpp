@@ -90,7 +90,7 @@ void write_plans_page(const FoundPlans& self, const std::filesystem::path& path)
 }
 
 void add_found_plans(nb::module_& module) {
-  nb::class_<FoundPlans>(module, "FoundPlans", "What mirfak.plan_alpa() found.")
+  nb::class_<FoundPlans>(module, "FoundPlans", "Result of mirfak.plan_alpa().")
       .def("__len__", [](const FoundPlans& self) { return self.outcome.plans.size(); })
       .def(
           "to_dict", [](const FoundPlans& self) { return to_python(plan_json(self.report(), self.wall_time_s)); },
@@ -98,7 +98,7 @@ void add_found_plans(nb::module_& module) {
           "The keys of `mirfak search --planner alpa --format json`.")
       .def(
           "summary", [](const FoundPlans& self) { return plan_text(self.report()); },
-          "What `mirfak search --planner alpa` prints.")
+          "Text that `mirfak search --planner alpa` prints.")
       .def_prop_ro(
           "resolved", [](const FoundPlans& self) { return self.scenario.resolved; },
           "The scenario as YAML, with every limit of the search written out.")

@@ -74,7 +74,7 @@ std::unique_ptr<ReplayedChakra> chakra_replay(const std::vector<std::string>& tr
 }
 
 void add_tables_of_operations(nb::module_& module) {
-  nb::class_<TraceReplay>(module, "TraceReplay", "What mirfak.replay() found.")
+  nb::class_<TraceReplay>(module, "TraceReplay", "Result of mirfak.replay().")
       .def(
           "to_dict", [](const TraceReplay& self) { return to_python(self.json()); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak replay --format json`.")
@@ -83,7 +83,7 @@ void add_tables_of_operations(nb::module_& module) {
           [](const TraceReplay& self) {
             return replay_text(self.replayed.replay, self.replayed.analysis, self.replayed.asked, self.replayed.notes);
           },
-          "What `mirfak replay` prints.")
+          "Text that `mirfak replay` prints.")
       .def(
           "write_timeline",
           [](const TraceReplay& self, const std::filesystem::path& path, std::optional<int> step) {
@@ -112,7 +112,7 @@ void add_tables_of_operations(nb::module_& module) {
 }
 
 void add_chakra(nb::module_& module) {
-  nb::class_<ReplayedChakra>(module, "ReplayedChakra", "What mirfak.replay_chakra() found.")
+  nb::class_<ReplayedChakra>(module, "ReplayedChakra", "Result of mirfak.replay_chakra().")
       .def(
           "to_dict",
           [](const ReplayedChakra& self) {
@@ -123,7 +123,7 @@ void add_chakra(nb::module_& module) {
       .def(
           "summary",
           [](const ReplayedChakra& self) { return chakra_text(self.replayed.times, self.replayed.joined.notes); },
-          "What `mirfak replay` prints.")
+          "Text that `mirfak replay` prints.")
       .def(
           "write_timeline",
           [](const ReplayedChakra& self, const std::filesystem::path& path) {

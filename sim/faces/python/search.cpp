@@ -75,7 +75,7 @@ void write_search_page(const FoundStrategies& self, const std::filesystem::path&
 }
 
 void add_found(nb::module_& module) {
-  nb::class_<FoundStrategies>(module, "FoundStrategies", "What mirfak.search() found.")
+  nb::class_<FoundStrategies>(module, "FoundStrategies", "Result of mirfak.search().")
       .def("__len__", [](const FoundStrategies& self) { return self.outcome.strategies.size(); })
       .def(
           "to_dict",
@@ -83,7 +83,7 @@ void add_found(nb::module_& module) {
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak search --format json`.")
       .def(
           "summary", [](const FoundStrategies& self) { return search_text(self.report()); },
-          "What `mirfak search` prints.")
+          "Text that `mirfak search` prints.")
       .def_prop_ro(
           "resolved", [](const FoundStrategies& self) { return self.scenario.resolved; },
           "The scenario as YAML, with every limit of the search written out.")

@@ -120,15 +120,15 @@ void add_finished(nb::module_& module) {
   nb::class_<FinishedSweep>(module, "FinishedSweep", "The points of a sweep, in their order.")
       .def("__len__", [](const FinishedSweep& self) { return self.point.size(); })
       .def("axes", &axis_columns, nb::sig("def axes(self) -> dict[str, list[typing.Any]]"),
-           "Of each key on an axis, its value at each point.")
+           "Values at each point, by the keys on the axes.")
       .def_prop_ro(
           "point", [](nb::handle self) { return view(nb::cast<const FinishedSweep&>(self).point, self); },
           "Numbers of the points.")
       .def_prop_ro(
           "status", [](nb::handle self) { return view(nb::cast<const FinishedSweep&>(self).status, self); },
-          "Of each point, an index into status_names().")
+          "Index into status_names(), for each point.")
       .def_prop_ro("figures", &figures_of, "A row for each point, a column for each of figure_keys().")
-      .def_ro("reason", &FinishedSweep::reason, "Of each point, why it is not ok, or ''.")
+      .def_ro("reason", &FinishedSweep::reason, "Reason why a point is not ok, for each point; '': it is.")
       .def_ro("notes", &FinishedSweep::notes, "On axes that change nothing.")
       .def("scenario", &FinishedSweep::scenario, "place"_a, "The resolved scenario of a point as YAML.");
 }
@@ -155,7 +155,7 @@ void add_sweep(nb::module_& module) {
       "Simulates a part of a sweep, shard I of N, from 1: see mirfak.sweep().");
   module.def(
       "sweep_points", [](const Input& input) { return sweep_of(input).points(); }, "input"_a,
-      "How many points a sweep has.");
+      "Number of points that a sweep has.");
   module.def(
       "merge_sweeps",
       [](const std::vector<std::filesystem::path>& shards, const std::filesystem::path& out) {
@@ -177,7 +177,7 @@ void add_sweep(nb::module_& module) {
       },
       "path"_a, nb::sig("def read_sweep(path: str | os.PathLike[str]) -> FinishedSweep"),
       "Reads a finished table: see mirfak.read_sweep().");
-  module.def("status_names", &status_names, "What may become of a point of a sweep.");
+  module.def("status_names", &status_names, "Outcomes that a point of a sweep may have.");
   module.def("figure_keys", &point_figure_keys, "The figures of a point of a sweep, SI, with units in their names.");
 }
 

@@ -51,34 +51,34 @@ void add_tasks(nb::class_<Execution>& type) {
   const auto stream = [](const Execution& of) -> const auto& { return of.program().stream; };
   const auto task_class = [](const Execution& of) -> const auto& { return of.program().task_class; };
   const auto microbatch = [](const Execution& of) -> const auto& { return of.program().microbatch; };
-  add_view(type, "start_ps", start, "Of each task, when it began: picoseconds (int64).");
-  add_view(type, "end_ps", end, "Of each task, when it ended: picoseconds (int64).");
-  add_view(type, "stream", stream, "Of each task, its stream: an index into stream_rank and stream_kind.");
-  add_view(type, "task_class", task_class, "Of each task, what it is: an index into class_kind, class_stage, ...");
-  add_view(type, "microbatch", microbatch, "Of each task, from 0; -1: it belongs to none.");
+  add_view(type, "start_ps", start, "Start of each task, in picoseconds (int64).");
+  add_view(type, "end_ps", end, "End of each task, in picoseconds (int64).");
+  add_view(type, "stream", stream, "Stream of each task: an index into stream_rank and stream_kind.");
+  add_view(type, "task_class", task_class, "Class of each task: an index into class_kind, class_stage, ...");
+  add_view(type, "microbatch", microbatch, "Microbatch of each task, from 0; -1: it belongs to none.");
 }
 
 void add_streams(nb::class_<Execution>& type) {
   const auto streams = [](const Execution& of) -> const auto& { return of.program().streams; };
   const auto ranks = [](const Execution& of) -> const auto& { return of.program().ranks; };
-  add_view(type, "stream_rank", streams, &Stream::rank, "Of each stream, an index into rank and rank_stage.");
-  add_view(type, "stream_kind", streams, &Stream::kind, "Of each stream, an index into stream_kinds.");
+  add_view(type, "stream_rank", streams, &Stream::rank, "Rank of each stream: an index into rank and rank_stage.");
+  add_view(type, "stream_kind", streams, &Stream::kind, "Kind of each stream: an index into stream_kinds.");
   add_view(type, "rank", ranks, &ProgramRank::rank, "The global number of each simulated rank.");
   add_view(type, "rank_stage", ranks, &ProgramRank::stage, "The pipeline stage of each simulated rank, from 0.");
   add_view(type, "multiplicity", ranks, &ProgramRank::multiplicity,
-           "How many ranks that behave alike each simulated rank stands for.");
+           "Number of ranks behaving alike that each simulated rank stands for.");
 }
 
 void add_classes(nb::class_<Execution>& type) {
   const auto classes = [](const Execution& of) -> const auto& { return of.program().classes; };
-  add_view(type, "class_kind", classes, &TaskClass::kind, "Of each class of tasks, an index into task_kinds.");
+  add_view(type, "class_kind", classes, &TaskClass::kind, "Kind of each class of tasks: an index into task_kinds.");
   add_view(type, "class_stage", classes, &TaskClass::stage, "Its pipeline stage; -1: it belongs to none.");
   add_view(type, "class_chunk", classes, &TaskClass::chunk, "Its chunk of the stage; -1: it belongs to none.");
   add_view(type, "class_bytes", classes, &TaskClass::bytes, "Bytes that one of its tasks sends, or moves in memory.");
   add_view(type, "class_flop", classes, &TaskClass::flop, "FLOPs of one of its tasks.");
   type.def_prop_ro(
       "class_name", [](const Execution& self) { return task_names(self.program()); },
-      "Of each class of tasks, its name: 'forward', 'all-reduce gradients'.");
+      "Name of each class of tasks: 'forward', 'all-reduce gradients'.");
 }
 
 void add_execution(nb::module_& module) {
@@ -109,16 +109,16 @@ void add_trace_columns(nb::class_<TraceFile>& type) {
     add_view(
         type, name, [member](const TraceFile& of) -> const auto& { return of.*member; }, meaning);
   };
-  add("rank", &TraceFile::rank, "Of each task, its global rank.");
-  add("stream", &TraceFile::stream, "Of each task, an index into stream_names.");
-  add("kind", &TraceFile::kind, "Of each task, an index into kind_names.");
-  add("task_name", &TraceFile::task_name, "Of each task, an index into task_names.");
-  add("stage", &TraceFile::stage, "Of each task, its pipeline stage; -1: none.");
-  add("chunk", &TraceFile::chunk, "Of each task, its chunk of the stage; -1: none.");
-  add("microbatch", &TraceFile::microbatch, "Of each task, from 0; -1: none.");
-  add("start_s", &TraceFile::start_s, "Of each task, when it began, in seconds.");
-  add("end_s", &TraceFile::end_s, "Of each task, when it ended, in seconds.");
-  add("bytes", &TraceFile::bytes, "Of each task, bytes that it sends, or moves in memory.");
+  add("rank", &TraceFile::rank, "Global rank of each task.");
+  add("stream", &TraceFile::stream, "Stream of each task: an index into stream_names.");
+  add("kind", &TraceFile::kind, "Kind of each task: an index into kind_names.");
+  add("task_name", &TraceFile::task_name, "Name of each task: an index into task_names.");
+  add("stage", &TraceFile::stage, "Pipeline stage of each task; -1: none.");
+  add("chunk", &TraceFile::chunk, "Chunk of the stage of each task; -1: none.");
+  add("microbatch", &TraceFile::microbatch, "Microbatch of each task, from 0; -1: none.");
+  add("start_s", &TraceFile::start_s, "Start of each task, in seconds.");
+  add("end_s", &TraceFile::end_s, "End of each task, in seconds.");
+  add("bytes", &TraceFile::bytes, "Bytes that each task sends, or moves in memory.");
 }
 
 void add_trace(nb::module_& module) {
@@ -126,8 +126,8 @@ void add_trace(nb::module_& module) {
       module, "Trace",
       "A trace that was read from HDF5. Arrays are views of memory that the trace keeps: read-only, not copied.");
   add_trace_columns(type);
-  type.def_ro("name", &TraceFile::name, "Of the file.")
-      .def_ro("measured", &TraceFile::measured, "Whether it was measured; else it is a prediction.")
+  type.def_ro("name", &TraceFile::name, "Name of the file.")
+      .def_ro("measured", &TraceFile::measured, "True if it was measured; else it is a prediction.")
       .def_ro("scenario", &TraceFile::scenario, "The scenario as YAML.")
       .def_ro("iteration_time_s", &TraceFile::iteration_time_s, "Seconds.")
       .def_ro("stream_names", &TraceFile::stream_names, "Names of streams.")

@@ -66,14 +66,14 @@ PowerFile power_of(const PredictedTraining& self, double resolution_s) {
 }  // namespace
 
 void add_training(nb::module_& module) {
-  nb::class_<PredictedTraining>(module, "PredictedTraining", "What mirfak.train() found.")
+  nb::class_<PredictedTraining>(module, "PredictedTraining", "Result of mirfak.train().")
       .def(
           "to_dict",
           [](const PredictedTraining& self) { return to_python(train_json(self.report(), self.wall_time_s)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak train --format json`.")
       .def(
           "summary", [](const PredictedTraining& self) { return train_text(self.report()); },
-          "What `mirfak train` prints.")
+          "Text that `mirfak train` prints.")
       .def(
           "write_trace",
           [](const PredictedTraining& self, const std::filesystem::path& path) {

@@ -439,12 +439,22 @@ class TrainerReader {
       return options_.draft().obstruct(micro.setting == nullptr ? Location{} : micro.setting->where,
                                        "the global batch is that of a GPU times the data ranks: give the nodes");
     }
+    judge_alone(*gpus);
     const std::int64_t ranks = *gpus / model_ranks;
     const std::string whole = tool_ == nullptr ? "" : tool_->section("whole_batch").scalar;
     if (!whole.empty()) return read_whole_batch(whole, sequences * ranks, ranks);
     const std::int64_t parts = parts_of_step(steps, sequences * ranks);
     options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
                  fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
+  }
+
+  // Adds an obstacle where processes of a tool train a model each, as they do unless an option has them share it.
+  void judge_alone(std::int64_t gpus) {
+    const std::string shares = tool_ == nullptr ? "" : tool_->section("alone_unless").scalar;
+    if (shares.empty() || sharding_ != HubSharding::none || gpus == 1) return;
+    options_.draft().obstruct(
+        Location{},
+        fmt::format("without {} each of {} processes trains a model of its own: give one GPU", shares, gpus));
   }
 
   // Returns the microbatches of a step, each of so many sequences over all ranks.

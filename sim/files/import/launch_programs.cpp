@@ -172,17 +172,18 @@ void read_of_settings(ImportDraft& draft, const LaunchCommand& launch, std::span
 }
 
 constexpr std::array kPrograms = {
-    ProgramReader{"megatron", read_megatron},     ProgramReader{"trainer", read_of_config},
-    ProgramReader{"config", read_of_config},      ProgramReader{"llama-factory", read_of_settings},
-    ProgramReader{"axolotl", read_of_settings},   ProgramReader{"gpt-neox", read_of_settings},
-    ProgramReader{"ms-swift", read_of_settings},  ProgramReader{"megatron-swift", read_of_settings},
-    ProgramReader{"torchtune", read_of_settings}, ProgramReader{"maxtext", read_of_settings},
-    ProgramReader{"nanotron", read_of_settings},  ProgramReader{"litgpt", read_of_settings},
-    ProgramReader{"verl", read_of_settings},      ProgramReader{"slime", read_of_settings},
-    ProgramReader{"nemo", read_of_settings},      ProgramReader{"llm-foundry", read_of_settings},
-    ProgramReader{"internvl", read_of_settings},  ProgramReader{"vila", read_of_settings},
-    ProgramReader{"qwen-vl", read_of_settings},   ProgramReader{"minicpm-v", read_of_settings},
-    ProgramReader{"openrlhf", read_of_settings},  ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"megatron", read_megatron},          ProgramReader{"trainer", read_of_config},
+    ProgramReader{"config", read_of_config},           ProgramReader{"llama-factory", read_of_settings},
+    ProgramReader{"axolotl", read_of_settings},        ProgramReader{"gpt-neox", read_of_settings},
+    ProgramReader{"ms-swift", read_of_settings},       ProgramReader{"megatron-swift", read_of_settings},
+    ProgramReader{"torchtune", read_of_settings},      ProgramReader{"maxtext", read_of_settings},
+    ProgramReader{"nanotron", read_of_settings},       ProgramReader{"litgpt", read_of_settings},
+    ProgramReader{"verl", read_of_settings},           ProgramReader{"slime", read_of_settings},
+    ProgramReader{"nemo", read_of_settings},           ProgramReader{"llm-foundry", read_of_settings},
+    ProgramReader{"internvl", read_of_settings},       ProgramReader{"vila", read_of_settings},
+    ProgramReader{"qwen-vl", read_of_settings},        ProgramReader{"minicpm-v", read_of_settings},
+    ProgramReader{"llama-cookbook", read_of_settings}, ProgramReader{"openrlhf", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {

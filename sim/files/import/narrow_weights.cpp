@@ -26,8 +26,11 @@ std::optional<NarrowWeights> narrow_weights(OptionReader& options, const Value& 
     const std::string name = text_under(tool, "switch");
     const Option by = options.option(name.empty() ? "bf16" : name);
     if (!options.flag(by)) return std::nullopt;
-    return NarrowWeights{name.empty() ? Option{by.name, nullptr, by.value} : by, text_under(tool, "note"),
-                         text_under(tool, "sharded") == "true"};
+    NarrowWeights out{by, text_under(tool, "note"), text_under(tool, "sharded") == "true"};
+    if (!name.empty()) return out;
+    if (by.setting == nullptr) out.by.value.where = {};
+    out.by.setting = nullptr;  // which says the precision
+    return out;
   }
   if (trainer.kind != Value::Kind::mapping) return std::nullopt;
   for (const Value& name : trainer.find("options")->items) {

@@ -35,8 +35,8 @@ constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
 // Programs that their names or options tell, whose facts are called as their readers.
-constexpr std::array<std::string_view, 7> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila",
-                                                         "qwen-vl",   "minicpm-v",         "openrlhf"};
+constexpr std::array<std::string_view, 8> kNamedTools = {
+    kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila", "qwen-vl", "minicpm-v", "llama-cookbook", "openrlhf"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -66,8 +66,20 @@ std::string note_of(const Setting& setting, const Value& rule) {
   return notes == nullptr || setting.value.kind != Value::Kind::scalar ? "" : text_under(*notes, setting.value.scalar);
 }
 
-// Puts the settings of a file that the tool brings in the place of the file's name, unless there is such a file.
+// Takes away the names of classes that may stand before options: "fsdp_config.pure_bf16".
+void strip_classes(std::vector<Setting>& settings, const Value& classes) {
+  for (Setting& setting : settings) {
+    for (const Value& name : classes.items) {
+      if (setting.name.starts_with(name.scalar + ".")) setting.name.erase(0, name.scalar.size() + 1);
+    }
+  }
+}
+
+// Puts the settings that a word of the tool stands for in its place, or those of a file that the tool brings, unless
+// there is such a file. Settings that are stated themselves stand as they are.
 void expand_presets(std::vector<Setting>& settings, const Value& presets, std::span<const ImportFile> files) {
+  std::vector<std::string> stated;
+  for (const Setting& setting : settings) stated.push_back(setting.name);
   std::vector<Setting> out;
   for (Setting& setting : settings) {
     const Value* names = presets.find(setting.name);
@@ -78,6 +90,9 @@ void expand_presets(std::vector<Setting>& settings, const Value& presets, std::s
       continue;
     }
     for (Setting& inner : settings_of(*preset)) {
+      const bool again =
+          inner.name != setting.name && std::find(stated.begin(), stated.end(), inner.name) != stated.end();
+      if (again) continue;
       inner.where = inner.value.where = inner.value.key_where = setting.where;
       inner.text = fmt::format("{} ({})", setting.text, inner.text);
       out.push_back(std::move(inner));
@@ -126,6 +141,7 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
   // A key without a value is as if it were not there.
   std::erase_if(settings,
                 [](const Setting& setting) { return setting.name.empty() || setting.value.kind == Value::Kind::null; });
+  strip_classes(settings, facts.section("classes"));
   expand_presets(settings, facts.section("presets"), files);
   add_settings_of_plugins(settings, facts.section("plugins"));
   const std::vector<ImportObstacle> notes = translate_words(settings, facts.section("words"));
