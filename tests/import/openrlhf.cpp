@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace openrlhf_test {
@@ -75,6 +76,15 @@ TEST_CASE("OpenRLHF: the batch is that of all ranks, the reference a copy also b
     CHECK_FALSE(first_obstacle(held).empty());
   }
   CHECK_FALSE(openrlhf("train_sft", old + "--ref_offload").complete);
+}
+
+TEST_CASE("a reward model of unknown shape: the model in its place has to have the head that scores") {
+  const ImportedJob unknown = openrlhf("train_rm", "--pretrain my/model --bf16");
+  CHECK_FALSE(unknown.complete);
+  const auto& notes = unknown.draft.notes;
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const ImportObstacle& note) {
+    return note.reason.find("has to have that head, too") != std::string::npos;
+  }));
 }
 
 // Both train by DeepSpeed's ZeRO 2 with the same options, compute all logits, and hold a whole reference on each

@@ -59,8 +59,8 @@ void put_head(OptionReader& options, std::int64_t labels, const ScenarioSources&
   if (model == nullptr) {
     return options.draft().notes.push_back(
         {{},
-         fmt::format("the model that is stated in the place of the program's has to have its head, too: {} labels "
-                     "of sequences, a language model alone has words",
+         fmt::format("the program trains a head that scores, with num_labels: {}: the model that is stated in its "
+                     "place has to have that head, too",
                      labels)});
   }
   if (model->kind != Value::Kind::scalar) {
