@@ -60,6 +60,8 @@ TEST_CASE("OpenRLHF: the batch is that of all ranks, the reference a copy also b
   CHECK(said(adapted.draft, "training.preferences") == "{answers: 2, reference: model}");
   CHECK(said(adapted.draft, "training.sequence_length") == "512");
   CHECK(said(openrlhf("train_sft", old + "--lora_rank 0").draft, "training.lora").empty());
+  // Constants of 4-bit weights are quantized, too (models/actor.py).
+  CHECK(said(openrlhf("train_sft", old + "--lora_rank 8 --load_in_4bit").draft, "training.lora.base") == "nf4-double");
   const ImportedJob reward = openrlhf("train_rm", old);
   CHECK(reward.complete);
   CHECK(said(reward.draft, "strategy.micro_batch") == "1");
