@@ -266,6 +266,71 @@ TEST_CASE("a file of ms-swift's settings, and what it trains otherwise is held b
   }
 }
 
+// swift 4.6.0: arguments/rlhf_args.py, rlhf_trainers/*.py.
+TEST_CASE("swift rlhf: DPO where nothing else is said, a copy of whole models alone") {
+  const auto swift = [](const std::string& options) {
+    return imported({{"run.sh", "#!/bin/bash\nNPROC_PER_NODE=8 swift rlhf --model Qwen/Qwen3-8B --max_length 2048 " +
+                                    options + "\n"}});
+  };
+  const auto compared = [&](const std::string& options) {
+    const ImportedJob job = swift(options);
+    CAPTURE(options);
+    CHECK(job.complete);
+    return said(job.draft, "training.preferences");
+  };
+  CHECK(compared("") == "{answers: 2, reference: adapters-off}");
+  CHECK(
+      said(imported({{"run.sh", "#!/bin/bash\ntorchrun --nproc_per_node 8 -m swift.cli.rlhf --model Qwen/Qwen3-8B\n"}})
+               .draft,
+           "training.preferences") == "{answers: 2, reference: adapters-off}");
+  CHECK(compared("--rlhf_type dpo --tuner_type full --ref_model Qwen/Qwen3-8B --beta 0.1") ==
+        "{answers: 2, reference: model}");
+  CHECK(compared("--rlhf_type kto --tuner_type full") == "{answers: 1, reference: model, mismatched: true}");
+  CHECK(compared("--rlhf_type kto --loss_type apo_zero_unpaired") == "{answers: 1, reference: adapters-off}");
+  for (const char* alone : {"orpo", "simpo", "cpo"}) {
+    CHECK(compared(std::string("--tuner_type full --rlhf_type ") + alone) == "{answers: 2, reference: none}");
+  }
+  const ImportedJob reward = swift("--rlhf_type rm --tuner_type full");
+  CHECK(reward.complete);
+  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
+  CHECK(said(swift("--rlhf_type dpo").draft, "training.global_batch") == "16");
+  // Several losses, of which --loss_weights makes one.
+  CHECK(compared("--tuner_type full --loss_type sigmoid bco_pair sft --loss_weights 0.8 0.2 1.0") ==
+        "{answers: 2, reference: model}");
+  for (const char* more :
+       {"--rlhf_type grpo", "--rlhf_type ppo", "--rlhf_type gkd", "--ref_adapters a", "--packing true",
+        "--rlhf_type rm --reward_model a", "--ref_model Qwen/Qwen3-8B", "--rlhf_type orpo --ref_model Qwen/Qwen3-8B"}) {
+    CAPTURE(std::string(more));
+    CHECK_FALSE(swift(more).complete);
+  }
+}
+
+// swift 4.6.0: model/model_meta.py, model/register.py. AutoModelForSequenceClassification has a matrix of num_labels
+// rows: 3 x 1024 of Qwen3 0.6B, whose vocabulary's matrix is that of its embedding.
+TEST_CASE("swift sft: labels of texts in the place of words, samples of several texts are held back") {
+  const auto swift = [](const std::string& options) {
+    return imported({{"run.sh", "#!/bin/bash\nNPROC_PER_NODE=8 swift sft --model Qwen/Qwen3-0.6B --max_length 2048 " +
+                                    options + "\n"}});
+  };
+  for (const char* task : {"--task_type seq_cls --num_labels 3", "--num_labels 3 --problem_type regression"}) {
+    CAPTURE(task);
+    const ImportedJob job = swift(task);
+    CHECK(job.complete);
+    const Head head = parse_scenario(job.scenario, import_sources()).job.model.head;
+    CHECK(head.kind == HeadKind::labels_of_sequences);
+    CHECK(head.labels == 3);
+    CHECK(said(job.draft, "training.preferences").empty());
+  }
+  CHECK(parse_scenario(swift("--task_type causal_lm --num_labels 3").scenario, import_sources()).job.model.head.kind ==
+        HeadKind::language);
+  for (const char* more : {"--task_type seq_cls", "--task_type embedding --loss_type infonce", "--task_type reranker",
+                           "--task_type generative_reranker"}) {
+    CAPTURE(more);
+    CHECK_FALSE(swift(more).complete);
+    CHECK_FALSE(first_obstacle(swift(more)).empty());
+  }
+}
+
 TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is its default") {
   const std::string axolotl =
       "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nbf16: auto\ntf32: false\ngradient_checkpointing: "
@@ -285,7 +350,26 @@ TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is i
   const ImportedJob few = imported({{"q.yaml", axolotl + "adapter: qlora\nload_in_4bit: true\n"}});
   CHECK(few.complete);
   CHECK(said(few.draft, "training.lora.base") == "nf4-double");
-  for (const char* more : {"adapter: llama-adapter\n", "rl: grpo\n", "dp_replicate_size: 2\n"}) {
+  const ImportedJob reward = imported({{"rm.yaml", axolotl + "reward_model: true\n"}});
+  CHECK(reward.complete);
+  CHECK(said(reward.draft, "training.preferences") == "{answers: 2, reference: none}");
+  CHECK(parse_scenario(reward.scenario, import_sources()).job.model.head.kind == HeadKind::labels_of_sequences);
+  CHECK(said(imported({{"no.yaml", axolotl + "reward_model: false\n"}}).draft, "training.preferences").empty());
+  // A model that the library states by a config.json. Two answers with scores cost less than two with all words.
+  const std::string gemma = "base_model: google/gemma-2-2b\nsequence_len: 2048\nbf16: auto\n";
+  const ImportedJob scores =
+      imported({{"g.yaml", gemma + "reward_model: true\nnum_labels: 1\ncenter_rewards_coefficient: 0.01\n"}});
+  CHECK(scores.complete);
+  CHECK(said(scores.draft, "model.config.num_labels") == "1");
+  const ImportedJob words = imported({{"g.yaml", gemma + "rl: orpo\n"}});
+  const auto flop = [](const ImportedJob& job) {
+    return simulate(parse_scenario(job.scenario, import_sources()).job).result.model_flop;
+  };
+  // Three products of each of 8 x 2 x 2048 tokens with the matrix of 256000 words of 2304 numbers.
+  CHECK(flop(words) - flop(scores) == doctest::Approx(3 * 2.0 * 8 * 2 * 2048 * 256000 * 2304).epsilon(1e-3));
+  for (const char* more :
+       {"adapter: llama-adapter\n", "rl: grpo\n", "dp_replicate_size: 2\n", "reward_model: true\nrl: dpo\n",
+        "reward_model: true\nnum_labels: 2\n", "process_reward_model: true\n"}) {
     CAPTURE(more);
     CHECK_FALSE(imported({{"other.yaml", axolotl + more}}).complete);
   }

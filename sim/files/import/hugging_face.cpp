@@ -10,6 +10,7 @@
 #include "import/adapter_targets.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/file_beside.hpp"
+#include "import/head_options.hpp"
 #include "import/hub_model.hpp"
 #include "import/json_file.hpp"
 #include "import/narrow_weights.hpp"
@@ -36,6 +37,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::string_view kDeepSpeedPrefix = "deepspeed:";
+constexpr std::int64_t kMostSequences = 1'000'000'000;  // of a batch
 
 void add_with_prefix(std::vector<Setting>& out, std::vector<Setting> settings, std::string_view prefix) {
   for (Setting& setting : settings) {
@@ -60,8 +62,12 @@ class TrainerReader {
         options_(draft, option_list(context.sources.folders.hardware, "hugging-face"), name_of(tool, own)),
         since_(own.find("since")),
         accelerate_(std::move(accelerate)) {
-    if (tool != nullptr) options_.replace_defaults(tool->section("defaults"));
-    if (const Value* defaults = own.find("defaults")) options_.replace_defaults(*defaults);
+    Value defaults;
+    if (tool != nullptr) defaults = tool->section("defaults");
+    if (const Value* more = own.find("defaults")) {
+      for (const Value::Field& field : more->fields) set_field(defaults, field.key, field.value);
+    }
+    if (!defaults.fields.empty()) options_.replace_defaults(defaults);
   }
 
   HubSharding read() {
@@ -103,7 +109,7 @@ class TrainerReader {
       options_.leave(liger, "kernels are the framework file's");
       return framework;
     }
-    const bool loss = kind_ == nullptr;
+    const bool loss = kind_ == nullptr && !labels_ && (tool_ == nullptr || tool_->section("liger").scalar != "layers");
     options_.use(liger, fmt::format("norms, activations, rotary embedding{} are Liger's kernels",
                                     loss ? " and a loss in chunks" : ""));
     return with_habits(std::move(framework), facts_.section(loss ? "liger" : "liger_layers"));
@@ -113,12 +119,19 @@ class TrainerReader {
     const Value& section = (tool_ == nullptr ? facts_ : *tool_).section("preferences");
     kind_ = preference_kind(options_, section, program_);
     if (kind_ != nullptr) mirfak::read_preferences(options_, section, *kind_, context_.sources);
+    if (kind_ == nullptr && tool_ != nullptr)
+      labels_ = read_labels(options_, tool_->section("labels"), context_.sources);
+    // Unless a rule of preferences has judged it.
+    const std::vector<const Setting*> open = options_.draft().open();
+    const Setting* const packing = options_.option("packing").setting;
+    if (packing == nullptr || std::find(open.begin(), open.end(), packing) != open.end()) options_.read("packing");
   }
 
   // Returns the framework with TRL's loss, where TRL trains by it. Losses that compare answers are judged elsewhere.
   Value with_loss(Value framework) {
     const std::string habits = kind_ == nullptr ? "" : text_under(*kind_, "loss");
     if (!habits.empty()) return with_habits(std::move(framework), facts_.section(habits));
+    if (kind_ != nullptr) return framework;
     const Option loss = options_.option("loss_type");
     const std::vector<std::string>& known = options_.entry(loss.name).takes;
     if (loss.is_none() || std::find(known.begin(), known.end(), options_.word(loss)) == known.end()) return framework;
@@ -247,7 +260,6 @@ class TrainerReader {
       options_.put(length, "training.sequence_length", std::to_string(options_.count("max_length")),
                    "sequences are taken to be that long");
     }
-    options_.read("packing");
   }
 
   // Reads precision: bf16 and fp16 are the Trainer's; Accelerate's mixed_precision holds if the Trainer states neither.
@@ -332,7 +344,7 @@ class TrainerReader {
     const Option rank = options_.option("lora_r");
     const bool stated = rank.setting != nullptr && !rank.is_none();
     const bool by_rank = tool_ != nullptr && tool_->section("adapters_by_rank").scalar == "true";
-    const bool own = (by_rank && stated) ||
+    const bool own = (by_rank && stated && options_.integer(rank, 0, kMostSequences) > 0) ||
                      (!script_.empty() && peft.setting == nullptr && (stated || script_has("programs_of_adapters")));
     const bool adapters = options_.flag(peft) || own;
     read_bits(adapters);
@@ -402,6 +414,22 @@ class TrainerReader {
     options_.put(option, "strategy.offload_optimizer", "1", "the optimizer steps there, too");
   }
 
+  // Reads the batch of all ranks, of which the program makes whole microbatches. `sequences`: of a microbatch on all
+  // of `ranks`.
+  void read_whole_batch(const std::string& name, std::int64_t sequences, std::int64_t ranks) {
+    const Option whole = options_.option(name);
+    const std::int64_t parts = options_.integer(whole, 1, kMostSequences) / sequences;
+    options_.use(whole, "sequences of a step");
+    if (parts == 0) {
+      return options_.draft().obstruct(whole.value.where,
+                                       fmt::format("less than a microbatch on each of {} data ranks: the program has "
+                                                   "no step of so few",
+                                                   ranks));
+    }
+    options_.put(whole, "training.global_batch", std::to_string(parts * sequences),
+                 fmt::format("{} whole microbatches on each of {} data ranks", parts, ranks));
+  }
+
   void read_batch() {
     const Option micro = options_.option("per_device_train_batch_size");
     const Option steps = options_.option("gradient_accumulation_steps");
@@ -416,6 +444,8 @@ class TrainerReader {
     }
     judge_alone(*gpus);
     const std::int64_t ranks = *gpus / model_ranks;
+    const std::string whole = tool_ == nullptr ? "" : tool_->section("whole_batch").scalar;
+    if (!whole.empty()) return read_whole_batch(whole, sequences * ranks, ranks);
     const std::int64_t parts = parts_of_step(steps, sequences * ranks);
     options_.put(micro, "training.global_batch", std::to_string(sequences * parts * ranks),
                  fmt::format("{} in each of {} steps on {} data ranks", sequences, parts, ranks));
@@ -508,6 +538,7 @@ class TrainerReader {
   AccelerateSays accelerate_;
   HubSharding sharding_ = HubSharding::none;
   bool of_vision_ = false;       // the program or its options say that the model has a tower
+  bool labels_ = false;          // texts have labels in the place of words
   const Value* kind_ = nullptr;  // null: it is no tuning by preferences
 };
 
@@ -581,7 +612,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
                            std::string_view script) {
   static const Value trainer;
   const ProgramFacts facts(context.sources, "hugging-face");
-  const Value* const own = facts.section("programs").find(program);
+  const Value* const own = (tool == nullptr ? facts : *tool).section("programs").find(program);
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
   const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
     return setting.name.starts_with(kAcceleratePrefix);

@@ -182,7 +182,8 @@ constexpr std::array kPrograms = {
     ProgramReader{"nemo", read_of_settings},           ProgramReader{"llm-foundry", read_of_settings},
     ProgramReader{"internvl", read_of_settings},       ProgramReader{"vila", read_of_settings},
     ProgramReader{"qwen-vl", read_of_settings},        ProgramReader{"minicpm-v", read_of_settings},
-    ProgramReader{"llama-cookbook", read_of_settings}, ProgramReader{"settings", read_of_settings}};
+    ProgramReader{"llama-cookbook", read_of_settings}, ProgramReader{"openrlhf", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // True for a command whose first argument is a file of settings: the file may identify the program.
 bool names_settings(const LaunchCommand& launch) {

@@ -1,12 +1,12 @@
 #include "import/preference_options.hpp"
 
 #include "base/text.hpp"
-#include "base/values.hpp"
+#include "import/head_options.hpp"
 #include "import/program_facts.hpp"
-#include "model/model_loader.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,6 +23,7 @@ class PreferenceReader {
     put("answers", text_under(kind_, "answers"));
     put("reference", reference());
     if (mismatched()) put("mismatched", "true");
+    if (const std::string note = text_under(kind_, "note"); !note.empty()) options_.draft().notes.push_back({{}, note});
     judge_section(options_.draft(), "", section_);
   }
 
@@ -30,7 +31,7 @@ class PreferenceReader {
   void put(const std::string& key, const std::string& value) {
     const std::string whole = "training.preferences." + key;
     const std::string by = text_under(section_, "option");
-    if (!by.empty()) return options_.put(options_.option(by), whole, value);
+    if (!by.empty() && !options_.option(by).is_none()) return options_.put(options_.option(by), whole, value);
     options_.draft().assume(whole, value, "what the program does");
   }
 
@@ -50,7 +51,7 @@ class PreferenceReader {
   }
 
   // True if a model of its own is named to be the reference.
-  bool names_copy() {
+  bool names_copy(bool adapters) {
     const Value* const names = kind_.find("copy");
     bool out = false;
     for (const Value& name : names == nullptr ? std::vector<Value>{} : names->items) {
@@ -60,6 +61,9 @@ class PreferenceReader {
       if (off) {
         options_.leave(option, "off");
         continue;
+      }
+      if (const std::string refused = text_under(kind_, "no_copy"); adapters && !refused.empty()) {
+        options_.draft().obstruct(option.value.where, fmt::format("{}: {}", option.setting->text, refused));
       }
       options_.use(option, "the reference is a model of its own, taken to have the same shape");
       out = true;
@@ -71,7 +75,7 @@ class PreferenceReader {
     const std::string whole = text_under(kind_, "reference");
     const std::string beside = text_under(kind_, "beside_adapters");
     const bool adapters = !options_.said("training.lora.rank").empty();
-    const bool copy = names_copy();
+    const bool copy = names_copy(adapters);
     const bool before = is_computed_before();
     if (whole.empty() || says("without", "the loss compares with no reference")) return "none";
     if (before) return "computed-before";
@@ -97,29 +101,16 @@ class PreferenceReader {
   const Value& kind_;
 };
 
-// Adds an obstacle if the file of a model has a head that predicts words: the program puts another one in its place.
-void check_head(ImportDraft& draft, const Value& model, const ScenarioSources& sources) {
-  if (!std::filesystem::exists(model.scalar)) return;
-  if (load_model(model.scalar, sources.folders.models, model.where).head.kind == HeadKind::labels_of_sequences) return;
-  draft.obstruct(model.where,
-                 "the program trains a head that scores, and this file has another one: write architectures with "
-                 "...ForSequenceClassification and num_labels: 1 there");
-}
-
-// Puts the head of models that score in the place of the model's.
-void put_head(OptionReader& options, const Value& head, const ScenarioSources& sources) {
-  const Value* const model = options.draft().scenario().find("model");
-  if (model == nullptr) return;
-  if (model->kind != Value::Kind::scalar) {
-    return options.draft().obstruct(model->where,
-                                    "a head that scores behind a model of several parts is not described");
+// Returns the name of the kind that a switch chooses; null: all are off.
+const Value* switched_kind(OptionReader& options, const Value& section) {
+  const Value* const switches = section.find("switches");
+  for (const Value::Field& field : switches == nullptr ? std::vector<Value::Field>{} : switches->fields) {
+    const Option option = options.option(field.key);
+    if (option.is_none() || !options.flag(option)) continue;
+    options.use(option, "answers are scored");
+    return switches->find(field.key);
   }
-  if (is_model_path(model->scalar)) return check_head(options.draft(), *model, sources);
-  Value entry;
-  set_field(entry, "like", *model);
-  set_field(entry, "head", head);
-  options.put(options.option("model_name_or_path"), "model", known_model(entry, Value{}, model->scalar, sources).model,
-              "with a head that scores");
+  return nullptr;
 }
 
 }  // namespace
@@ -130,12 +121,19 @@ const Value* preference_kind(OptionReader& options, const Value& section, std::s
   const std::string by = text_under(section, "option");
   if (by.empty()) return kinds->find(program);
   const Option option = options.option(by);
+  if (const Value* const switched = switched_kind(options, section)) {
+    if (!option.is_none()) {
+      options.draft().obstruct(option.value.where,
+                               fmt::format("{} beside a switch that says another method: leave one out", by));
+    }
+    return kinds->find(switched->scalar);
+  }
   return option.is_none() || option.value.kind != Value::Kind::scalar ? nullptr : kinds->find(option.value.scalar);
 }
 
 void read_preferences(OptionReader& options, const Value& section, const Value& kind, const ScenarioSources& sources) {
   PreferenceReader(options, section, kind).read();
-  if (const Value* const head = kind.find("head")) put_head(options, *head, sources);
+  if (text_under(kind, "scores") == "true") put_head(options, 1, sources);
 }
 
 }  // namespace mirfak

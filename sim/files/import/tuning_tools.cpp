@@ -35,8 +35,8 @@ constexpr std::string_view kAxolotlFacts = "axolotl";
 constexpr std::string_view kSwiftFacts = "ms-swift";
 constexpr std::string_view kMegatronSwiftFacts = "megatron-swift";
 // Programs that their names or options tell, whose facts are called as their readers.
-constexpr std::array<std::string_view, 7> kNamedTools = {kSwiftFacts, kMegatronSwiftFacts, "internvl",      "vila",
-                                                         "qwen-vl",   "minicpm-v",         "llama-cookbook"};
+constexpr std::array<std::string_view, 8> kNamedTools = {
+    kSwiftFacts, kMegatronSwiftFacts, "internvl", "vila", "qwen-vl", "minicpm-v", "llama-cookbook", "openrlhf"};
 
 // Translates a value; a value without a word of the Trainer keeps the tool's name, under which it is judged.
 void translate_word(Setting& setting, const Value& rule) {
@@ -101,17 +101,20 @@ void expand_presets(std::vector<Setting>& settings, const Value& presets, std::s
   settings = std::move(out);
 }
 
-// `program`: what programs.yaml calls the program of a command; "": a file of settings is all that there is.
-ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
-                        const ImportContext& context, std::string_view program) {
-  const ProgramFacts facts(context.sources, tool);
-  const Value& words = facts.section("words");
-  // A key without a value is as if it were not there.
-  std::erase_if(settings,
-                [](const Setting& setting) { return setting.name.empty() || setting.value.kind == Value::Kind::null; });
-  strip_classes(settings, facts.section("classes"));
-  expand_presets(settings, facts.section("presets"), files);
-  add_settings_of_plugins(settings, facts.section("plugins"));
+// Adds what the tool has by itself to its settings, where these do not say it.
+void bring(std::vector<Setting>& settings, const Value& brought, const Location& where) {
+  std::vector<Setting> out;
+  for (Setting& setting : settings_of(brought)) {
+    if (last_of(settings, setting.name) != nullptr) continue;
+    setting.text = fmt::format("{} (unless options say another)", setting.text);
+    setting.where = setting.value.where = setting.value.key_where = where;
+    out.push_back(std::move(setting));
+  }
+  settings.insert(settings.begin(), out.begin(), out.end());
+}
+
+// Translates the tool's words, and returns what their values mean beyond the Trainer's.
+std::vector<ImportObstacle> translate_words(std::vector<Setting>& settings, const Value& words) {
   std::vector<std::string> names;
   for (const Setting& setting : settings) names.push_back(setting.name);
   const auto stated = [&](const std::string& name) {
@@ -127,6 +130,22 @@ ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, st
     if (!note.empty()) notes.push_back({setting.where, fmt::format("{}: {}", setting.text, note)});
     translate_word(setting, *rule);
   }
+  return notes;
+}
+
+// `program`: what programs.yaml calls the program of a command; "": a file of settings is all that there is. `where`:
+// its place.
+ImportDraft import_tool(std::vector<Setting> settings, std::string_view tool, std::span<const ImportFile> files,
+                        const ImportContext& context, std::string_view program, const Location& where = {}) {
+  const ProgramFacts facts(context.sources, tool);
+  // A key without a value is as if it were not there.
+  std::erase_if(settings,
+                [](const Setting& setting) { return setting.name.empty() || setting.value.kind == Value::Kind::null; });
+  strip_classes(settings, facts.section("classes"));
+  expand_presets(settings, facts.section("presets"), files);
+  add_settings_of_plugins(settings, facts.section("plugins"));
+  const std::vector<ImportObstacle> notes = translate_words(settings, facts.section("words"));
+  bring(settings, facts.section("brings"), where);
   ImportDraft draft = import_trainer(std::move(settings), files, context, &facts, program);
   draft.notes.insert(draft.notes.end(), notes.begin(), notes.end());
   return draft;
@@ -249,7 +268,8 @@ ImportDraft import_tuning_command(const LaunchCommand& command, std::vector<Sett
   }
   const bool on_megatron = tool == kMegatronSwiftFacts;
   ImportDraft draft = on_megatron ? import_megatron_swift(std::move(settings), command.program_where, beside, context)
-                                  : import_tool(std::move(settings), tool, beside, context, known ? known->is : "");
+                                  : import_tool(std::move(settings), tool, beside, context, known ? known->is : "",
+                                                command.program_where);
   if (!draft.machine.gpus()) draft.machine = command.machine;
   if (tool == kSwiftFacts || on_megatron) read_swift_processes(draft, command);
   return draft;
