@@ -146,6 +146,34 @@ TEST_CASE("Megatron-LM's shards of weights are read, and those of experts where 
   CHECK(said(experts, "strategy.expert_weight_shards") == "4");
 }
 
+TEST_CASE("Megatron-LM's rooms and pages of experts are read, pages by the program's default where no factor is said") {
+  const auto read = [](const std::string& more) {
+    const std::vector<ImportFile> files = {
+        {"launch.sh",
+         "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 "
+         "--num-attention-heads 16 --seq-length 4096 --max-position-embeddings 4096 --global-batch-size 8 "
+         "--micro-batch-size 1 --vocab-size 32000 --bf16 --use-distributed-optimizer "
+         "--moe-expert-rank-capacity-factor 1.5 " +
+             more}};
+    return import_format("launch-script").read(files, ImportContext{import_sources()});
+  };
+  const std::string experts =
+      "--num-experts 8 --expert-model-parallel-size 4 --moe-token-dispatcher-type flex "
+      "--moe-flex-dispatcher-backend hybridep ";
+  const ImportDraft room = read(experts);
+  CHECK(said(room, "strategy.expert_rank_capacity") == "1.5");
+  CHECK(said(room, "strategy.expert_stash").empty());
+  CHECK(said(read(experts + "--moe-paged-stash"), "strategy.expert_stash") == "1.1");
+  const ImportDraft both = read(experts +
+                                "--moe-paged-stash --moe-paged-stash-buffer-size-factor-cuda 0.75 "
+                                "--moe-paged-stash-buffer-size-factor-cpu 0.5");
+  CHECK(said(both, "strategy.expert_stash") == "0.75");
+  CHECK(said(both, "strategy.expert_stash_host") == "0.5");
+  const ImportDraft without = read(experts + "--moe-paged-stash-buffer-size-factor-cuda 1.2");
+  CHECK(said(without, "strategy.expert_stash").empty());
+  CHECK(said(read("--moe-paged-stash"), "strategy.expert_rank_capacity").empty());
+}
+
 TEST_CASE("a script with the Trainer's options") {
   const ImportFile file{"launch.txt",
                         "torchrun --nproc_per_node 8 sft.py --model_name_or_path Qwen/Qwen3-8B --output_dir out "

@@ -262,6 +262,13 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
   check_absent(megatron(job("llama3-8b", 2, "tensor: 2, zero: 1")), {"--tensor-parallel-num-weight-shards"});
   check_values(megatron(job("mixtral-8x7b", 4, "expert: 4, expert_weight_shards: 2")),
                {{"--expert-tensor-parallel-num-weight-shards", "2"}});
+  const std::string room = "expert: 4, expert_dispatcher: hybridep, expert_rank_capacity: 1.5";
+  check_values(megatron(job("mixtral-8x7b", 4, room)),
+               {{"--moe-expert-rank-capacity-factor", "1.5"}, {"--use-transformer-engine-op-fuser", ""}});
+  check_absent(megatron(job("mixtral-8x7b", 4, room)),
+               {"--moe-paged-stash", "--moe-paged-stash-buffer-size-factor-cuda"});
+  check_absent(megatron(job("mixtral-8x7b", 4, "expert: 4")),
+               {"--moe-expert-rank-capacity-factor", "--use-transformer-engine-op-fuser"});
   check_values(megatron(job("llama3-8b", 1, "context: 2, context_tokens: 4096")),
                {{"--hybrid-context-parallel", ""},
                 {"--max-seqlen-per-dp-cp-rank", "4096"},

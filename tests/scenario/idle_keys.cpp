@@ -78,6 +78,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
      "training: {global_batch: 64, sequence_length: 4096, expert_capacity_factor: 1.25}\n"
      "strategy: {tensor: 2, expert: 4, sequence_parallel: true, zero: 1, recompute: selective}\n"},
+    {"experts with rooms and pages",
+     "model: mixtral-8x7b\n"
+     "cluster: {nodes: [{type: hgx-b200, count: 4}]}\n"
+     "training: {global_batch: 128, sequence_length: 4096, precision: mxfp8}\n"
+     "strategy: {expert: 4, expert_dispatcher: hybridep, zero: 1, expert_rank_capacity: 1.5, expert_stash: 1.1}\n"},
     {"adapters in memory of the host",
      "model: llama3-8b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"

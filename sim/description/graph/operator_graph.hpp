@@ -108,6 +108,7 @@ struct Tensor {
   // along which elements are missing; if there are several such axes (tokens), one of them stands for all.
   double density = 1;
   std::optional<Axis> sparse_along;
+  double room = 1;  // memory over that of the elements that exist: rows of experts that nothing fills take memory, too
   // Number of times that the tensor exists, one after the other along `repeated_along`: images of a sequence.
   double repeats = 1;
   std::optional<Axis> repeated_along;

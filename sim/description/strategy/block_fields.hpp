@@ -17,7 +17,7 @@ class BlockFields {
   friend auto operator<=>(const BlockFields&, const BlockFields&) = default;
 
  private:
-  static constexpr std::size_t kCount = 18;
+  static constexpr std::size_t kCount = 21;
 
   std::array<double, kCount> values_{};
 };

@@ -157,6 +157,8 @@ struct ParallelismHabits {
   bool nanobatches = false;
   bool data_last = false;
   bool weight_shards = false;
+  bool expert_rank_capacity = false;
+  bool expert_stash = false;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;

@@ -378,6 +378,14 @@ FrameworkOptionGroup parallelism() {
                 "weights of tensor ranks over neighbouring replicas, which gather them for each pass "
                 "(`strategy.weight_shards`, `strategy.expert_weight_shards`)",
                 at<group, &Habits::weight_shards>),
+          truth("expert_rank_capacity",
+                "the experts of a rank may have room for a fixed number of rows, whose true number only the device "
+                "knows (`strategy.expert_rank_capacity`)",
+                at<group, &Habits::expert_rank_capacity>),
+          truth("expert_stash",
+                "kernels of experts in scaled blocks join products and activation, and mark the rows that they keep, "
+                "which may wait in pages (`strategy.expert_stash`)",
+                at<group, &Habits::expert_stash>),
       }};
 }
 

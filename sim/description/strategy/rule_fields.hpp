@@ -16,7 +16,7 @@ namespace mirfak {
 // cannot name the fields that are lists), then the fields derived from them and from the job.
 enum class RuleField : std::uint8_t {};
 
-inline constexpr std::size_t kStrategyRuleFields = 45;
+inline constexpr std::size_t kStrategyRuleFields = 48;
 inline constexpr std::size_t kDerivedRuleFields = 17;
 inline constexpr std::size_t kRuleFields = kStrategyRuleFields + kDerivedRuleFields;
 using RuleFieldSet = std::bitset<kRuleFields>;

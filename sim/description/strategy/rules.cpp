@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
 #include "strategy/document_rules.hpp"
+#include "strategy/expert_room_rules.hpp"
 #include "strategy/habit_rules.hpp"
 #include "strategy/precision_recipe.hpp"
 #include "strategy/preference_rules.hpp"
@@ -622,6 +623,10 @@ constexpr std::array kStatedRules = {
     of_state("weights-are-divided",
              "The framework divides weights over replicas, whose groups divide the replicas that hold the same part.",
              weights_are_divided),
+    of_layout(
+        "experts-have-room",
+        "The framework gives experts' rows rooms of a fixed size, and pages where its kernels mark what they keep.",
+        experts_have_room),
     of_state("gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards),
     of_layout("microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
               microbatches_fit_schedule),

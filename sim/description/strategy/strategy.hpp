@@ -134,6 +134,13 @@ struct Strategy {
   int context_tokens = 0;
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_expert = false;  // exchanges of rows are overlapped with the passes of other microbatches
+  // Rows that the experts of each rank have room for, over the rows of evenly chosen experts, so that no host waits for
+  // counts of rows (Megatron Core's --moe-expert-rank-capacity-factor, expert_room_rules.hpp). 0: as many as come.
+  double expert_rank_capacity = 0;
+  // Pages that hold the rows that experts keep for backward passes, over those of evenly chosen experts: on the device
+  // (Megatron Core's --moe-paged-stash), and on the host for what does not fit there. 0: none.
+  double expert_stash = 0;
+  double expert_stash_host = 0;
   bool sequence_parallel = false;
   ScatterGather scatter_gather = ScatterGather::framework;
   RankOrder rank_order = RankOrder::pipeline_last;

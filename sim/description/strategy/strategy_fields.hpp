@@ -17,6 +17,10 @@ inline constexpr ChosenBySearch kChunksChosen = {
 inline constexpr ChosenBySearch kWeightsWhole = {"a search compares strategies whose tensor ranks keep their weights",
                                                  "leave it out, and simulate it with the strategies that are found"};
 
+inline constexpr ChosenBySearch kRowsAsTheyCome = {
+    "a search compares strategies whose experts have room for the rows that come",
+    "leave it out, and simulate it with the strategies that are found"};
+
 // Table of all fields, in the order in which scenarios are written. Lists come last because rules cannot name them. A
 // new field needs a member of Strategy, an entry here, and the code that gives the field its meaning.
 inline constexpr std::tuple kStrategyFields = {
@@ -44,6 +48,21 @@ inline constexpr std::tuple kStrategyFields = {
     field("expert_dispatcher", &Strategy::expert_dispatcher, "how rows of tokens get to their experts")
         .among(expert_dispatcher_names),
     field("overlap_expert", &Strategy::overlap_expert, "rows are exchanged during the passes of other microbatches"),
+    field("expert_rank_capacity", &Strategy::expert_rank_capacity,
+          "rows that a rank's experts have room for, over those of evenly chosen experts")
+        .between(1, strategy_limits::kRanks)
+        .or_none()
+        .only_if([](const Strategy& s) { return s.expert_rank_capacity > 0; })
+        .chosen_by_search(kRowsAsTheyCome),
+    field("expert_stash", &Strategy::expert_stash,
+          "pages for the rows that experts keep, over those of evenly chosen experts")
+        .between(0, strategy_limits::kRanks)
+        .only_if([](const Strategy& s) { return s.expert_stash > 0; })
+        .chosen_by_search(kRowsAsTheyCome),
+    field("expert_stash_host", &Strategy::expert_stash_host, "likewise pages on the host, for what does not fit")
+        .between(0, strategy_limits::kRanks)
+        .only_if([](const Strategy& s) { return s.expert_stash_host > 0; })
+        .chosen_by_search(kRowsAsTheyCome),
     field("pipeline", &Strategy::pipeline, "pipeline stages").between(1, strategy_limits::kRanks).not_in_blocks(),
     field("virtual_pipeline", &Strategy::virtual_pipeline, "chunks of each stage")
         .between(1, strategy_limits::kLayers)

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -74,6 +75,31 @@ std::vector<std::string> broken_laws(const Job& job, const IterationResult& resu
   return broken;
 }
 
+namespace {
+
+// Returns notes on rooms and pages of experts, whose overflow makes the program run a step once more.
+std::vector<std::string> expert_room_notes(const Job& job) {
+  const Strategy& s = job.strategy;
+  std::vector<std::string> notes;
+  if (s.expert_rank_capacity == 0) return notes;
+  if (!job.cluster.perturbations().experts) {
+    const double pages = s.expert_stash > 0 ? s.expert_stash + s.expert_stash_host : s.expert_rank_capacity;
+    notes.push_back(
+        fmt::format("strategy.expert_rank_capacity: experts are taken to be chosen evenly. A step in which a rank gets "
+                    "more than {:.4g} times the rows of that runs once more, without graphs and rooms: no prediction "
+                    "has how often (cluster.perturbations.experts checks measured rows)",
+                    std::min(pages, s.expert_rank_capacity)));
+  }
+  if (s.expert_stash > 0) {
+    notes.emplace_back(
+        "strategy.expert_stash: no measurement has judged the time of copies to pages; the range ends where no kernel "
+        "runs beside them");
+  }
+  return notes;
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on(const Job& job, const IterationResult& result) {
   std::vector<std::string> notes = broken_laws(job, result);
   if (result.slowest_stands_for_others) {
@@ -86,6 +112,7 @@ std::vector<std::string> notes_on(const Job& job, const IterationResult& result)
     notes.emplace_back(
         "training.preferences: the reference reads all data once in front of the training, which is not counted");
   }
+  for (std::string& room : expert_room_notes(job)) notes.push_back(std::move(room));
   for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));

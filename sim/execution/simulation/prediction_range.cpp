@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "cluster/memory_draw.hpp"
+#include "program/expert_room.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/borrowed_figures.hpp"
 
@@ -203,6 +204,15 @@ double range_deviation(const Correction& correction, const IterationResult& resu
 
 namespace {
 
+// Returns the range with a later end: no source says how many multiprocessors copies of experts' rows take from the
+// kernels beside them, which at worst wait for all of it. Errors add up as squares.
+PredictionRange beside_copies(PredictionRange range, const Job& job, const IterationResult& result) {
+  const double longer = unhidden_stash_share(job, result.iteration_time_s);
+  if (longer <= 0) return range;
+  const double above = std::hypot(std::log(range.high_s / result.iteration_time_s), std::log1p(longer));
+  return {range.low_s, result.iteration_time_s * std::exp(above)};
+}
+
 PredictionRange range_without_limits(const Job& job, const IterationResult& result) {
   double widest = 0;
   for (const NodeGroup& group : job.cluster.groups()) {
@@ -221,7 +231,8 @@ PredictionRange range_without_limits(const Job& job, const IterationResult& resu
 
 PredictionRange range_of(const Job& job, const IterationResult& result) {
   if (!job.ranges.known()) return {};
-  return under_power_limits(range_without_limits(job, result), job.cluster, job.ranges.limits);
+  const PredictionRange range = beside_copies(range_without_limits(job, result), job, result);
+  return under_power_limits(range, job.cluster, job.ranges.limits);
 }
 
 std::vector<std::string> throttled_gpus(const Cluster& cluster) {

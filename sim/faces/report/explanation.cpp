@@ -9,6 +9,7 @@
 #include "program/divided_weights.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/expert_room.hpp"
 #include "program/job_network.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
@@ -254,12 +255,15 @@ std::vector<Cell> Explainer::step_row(const StagePlan& plan, BlockId id, const B
   if (step.kind == BlockStep::Kind::kernel) {
     const KernelModel kernels = clocked(plan, id);
     const double load = expert_load(job_of(plan));
-    std::optional<PartitionedBlock> mean;
+    std::optional<PartitionedBlock> scaled;
     if (load != 1 && is_where_tokens_are(block.graph.op(step.op))) {
-      mean = block;
-      scale_expert_rows(mean->graph, 1 / load);
+      scaled = block;
+      scale_expert_rows(scaled->graph, 1 / load);
+    } else if (runs_over_room(job_of(plan), block.graph, block.graph.op(step.op))) {
+      scaled = block;
+      scale_expert_rows(scaled->graph, expert_room(job_of(plan)));
     }
-    const PartitionedBlock& own = mean ? *mean : block;
+    const PartitionedBlock& own = scaled ? *scaled : block;
     const KernelCost cost = kernels.price(own, step);
     Explanation why = kernels.explain(own, step);
     const double held = to_seconds(charged.held);

@@ -1,6 +1,7 @@
 #include "report/host_copies.hpp"
 
 #include "base/units.hpp"
+#include "program/expert_room.hpp"
 #include "program/offloaded_tensors.hpp"
 #include "program/optimizer_offload.hpp"
 
@@ -29,6 +30,23 @@ Copies copies_of(const Simulation& simulation, const StagePlan& plan, const Chun
   };
   const double bytes = copied_activation_bytes(job, blocks, chunk);
   return {bytes, host_copy_seconds(bytes, node), wait(Pass::Kind::forward), wait(Pass::Kind::backward)};
+}
+
+// Copies of a chunk's rows to pages, and what its passes lose to them.
+Copies page_copies_of(const Simulation& simulation, const StagePlan& plan, int chunk) {
+  const Job& job = job_at(simulation.job, simulation.blocks, plan.stage);
+  const ShardedBlocks& blocks = simulation.blocks.at(plan.stage);
+  const auto lost = [&](Pass::Kind kind) {
+    const std::vector<BodyStep> steps = stash_steps(job, blocks, plan, chunk, kind);
+    return steps.empty() ? 0 : to_seconds(steps.front().device);
+  };
+  Copies out{0, 0, lost(Pass::Kind::forward), lost(Pass::Kind::backward)};
+  for (const BlockRun& run : plan.chunks[static_cast<std::size_t>(chunk)].runs) {
+    const StashedRows rows = stashed_rows(job, blocks.of(run.block), blocks.mesh);
+    out.bytes += run.count * rows.copied();
+    out.seconds += run.count * stash_copies(job, rows, plan.costs).alone_s();
+  }
+  return out;
 }
 
 }  // namespace
@@ -61,6 +79,23 @@ std::string activation_copies_text(const Simulation& simulation) {
   }
   return fmt::format("\nActivations on the host: {} of each pass of a rank, copied in {} each way, {}\n",
                      format_bytes(most.bytes), format_seconds(most.seconds), waits);
+}
+
+std::string page_copies_text(const Simulation& simulation) {
+  if (simulation.job.strategy.expert_stash == 0) return {};
+  Copies most;
+  for (const StagePlan& plan : simulation.plans) {
+    for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
+      const Copies copies = page_copies_of(simulation, plan, chunk);
+      if (copies.bytes > most.bytes) most = copies;
+    }
+  }
+  return fmt::format(
+      "\nRows of experts in pages: {} of each pass of a rank, copied in {} each way; a forward pass loses {} to that, "
+      "a "
+      "backward pass {}\n",
+      format_bytes(most.bytes), format_seconds(most.seconds), format_seconds(most.forward_wait_s),
+      format_seconds(most.backward_wait_s));
 }
 
 std::string disk_text(const Simulation& simulation) {

@@ -131,6 +131,10 @@ std::string strategy_text(const Job& job) {
   if (s.recompute_method == RecomputeMethod::uniform) out += fmt::format(" in groups of {} layers", s.recompute_layers);
   if (s.offload_layers > 0) out += fmt::format(", activations of {} layers on the host", s.offload_layers);
   if (s.offload_modules.any()) out += ", " + offloaded_modules_text(s.offload_modules) + " on the host";
+  if (s.expert_rank_capacity > 0)
+    out += fmt::format(", room for {:g} times even experts' rows", s.expert_rank_capacity);
+  if (s.expert_stash > 0) out += fmt::format(", kept in pages for {:g}", s.expert_stash);
+  if (s.expert_stash_host > 0) out += fmt::format(" and on the host for {:g}", s.expert_stash_host);
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.scatter_gather == ScatterGather::on) out += ", scatter/gather between stages";
   if (s.scatter_gather == ScatterGather::off) out += ", no scatter/gather between stages";

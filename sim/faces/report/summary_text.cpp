@@ -398,7 +398,7 @@ std::string summary_text(const Scenario& scenario, const Simulation& simulation,
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + documents_text(simulation) + shape_table(simulation) +
                     replica_table(simulation) + memory_table(simulation) + host_memory_text(simulation) +
-                    activation_copies_text(simulation) + disk_text(simulation);
+                    activation_copies_text(simulation) + page_copies_text(simulation) + disk_text(simulation);
   out += notes_text(simulation.whole_job(), result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;

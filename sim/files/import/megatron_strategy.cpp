@@ -46,9 +46,11 @@ void leave_experts(MegatronReading& reading, const MegatronOptions::Names& names
     }
   }
   if (ranks != 1) return;
-  options.leave_each({"expert-tensor-parallel-size", "expert-tensor-parallel-num-weight-shards",
-                      "moe-token-dispatcher-type", "overlap-moe-expert-parallel-comm"},
-                     "without experts");
+  options.leave_each(
+      {"expert-tensor-parallel-size", "expert-tensor-parallel-num-weight-shards", "moe-token-dispatcher-type",
+       "overlap-moe-expert-parallel-comm", "moe-expert-rank-capacity-factor", "moe-paged-stash",
+       "moe-paged-stash-buffer-size-factor-cuda", "moe-paged-stash-buffer-size-factor-cpu"},
+      "without experts");
 }
 
 void read_expert_parallelism(MegatronReading& reading) {
@@ -64,6 +66,7 @@ void read_expert_parallelism(MegatronReading& reading) {
   reading.options.read("expert-tensor-parallel-num-weight-shards");
   read_dispatcher(reading);
   reading.options.read("overlap-moe-expert-parallel-comm");
+  reading.options.read_part("rooms of experts");
 }
 
 void read_fsdp(MegatronReading& reading, const Setting& fsdp) {

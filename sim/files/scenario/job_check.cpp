@@ -1,6 +1,7 @@
 #include "scenario/job_check.hpp"
 
 #include "base/error.hpp"
+#include "program/expert_load.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/replica_classes.hpp"
 #include "scenario/sections.hpp"
@@ -98,6 +99,31 @@ void check_capacity(const Document& document, const Job& job) {
           "a capacity and experts' popularity that is drawn (cluster.perturbations.experts.skew) do not go "
           "together",
           "state measured tokens of experts, or leave one of them out");
+}
+
+// Checks that measured rows of experts fit into their rooms and pages: if they do not, every step runs once more, which
+// no prediction has. Drawn popularity has another fullest rank in every layer.
+void check_expert_room(const Document& document, const Job& job) {
+  const Strategy& s = job.strategy;
+  const std::optional<ExpertPopularity>& experts = job.cluster.perturbations().experts;
+  if (s.expert_rank_capacity == 0 || !experts) return;
+  const Node place = locate(document, "strategy.expert_rank_capacity");
+  if (job.cluster.perturbations().draws_experts()) {
+    place.fail_infeasible(
+        "rooms of a fixed size and experts' popularity that is drawn (cluster.perturbations.experts.skew) do not go "
+        "together",
+        "state measured tokens of experts, or leave one of them out");
+  }
+  const double load = expert_load(job);
+  const std::string rows = fmt::format("the rank with most gets {:.4g} times the rows of evenly chosen experts", load);
+  if (load > s.expert_rank_capacity) {
+    place.fail_infeasible(rows + ", so that every step would run once more",
+                          fmt::format("choose {:.4g} or more", load));
+  }
+  if (s.expert_stash == 0 || load <= s.expert_stash + s.expert_stash_host) return;
+  locate(document, "strategy.expert_stash")
+      .fail_infeasible(rows + ", which pages have no room for, so that every step would run once more",
+                       fmt::format("choose {:.4g} or more, or pages on the host for the rest", load));
 }
 
 // Checks that sequences have room for their images, in a model that takes images.
@@ -214,6 +240,7 @@ void check_job(const Document& document, const Job& job) {
   check_hardware(document, job);
   check_experts(document, job);
   check_capacity(document, job);
+  check_expert_room(document, job);
   check_images(document, job);
   check_frozen(document, job);
   check_whole(document, job);

@@ -55,6 +55,7 @@ RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory
   }
   RankMemory out;
   out.resident = memory_at_rest(resident_memory(job, own, plan), chunks);
+  out.resident.activations += job.strategy.expert_stash * most_stashed(chunks, plan.order);
   const auto put_event = [&](Picoseconds time, Part part, double bytes, const PassSpan& span) {
     if (bytes == 0) return;
     out.events.push_back({time, part, bytes, span.kind, span.chunk, span.microbatch});

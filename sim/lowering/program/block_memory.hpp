@@ -11,6 +11,8 @@ namespace mirfak {
 struct BlockMemory {
   double kept = 0;      // held between forward and backward
   double on_host = 0;   // held in the host's memory meanwhile, in place of the device's (offloaded_tensors.hpp)
+  double stashed = 0;   // held in pages meanwhile: bytes of evenly chosen experts' rows (expert_room.hpp)
+  double buffers = 0;   // of such rows: the buffers that they come from and go back to, in `forward` and `backward`
   double forward = 0;   // largest amount at any time of the forward pass, which leaves `kept`
   double backward = 0;  // largest amount at any time of recomputation and backward, which begin with `kept`
   // Bytes that the half for inputs leaves for the half for weights, where backward is split in two

@@ -12,6 +12,7 @@
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/expert_room.hpp"
 #include "program/frozen_parts.hpp"
 #include "program/job_layers.hpp"
 #include "program/job_network.hpp"
@@ -34,7 +35,8 @@ namespace mirfak {
 bool host_waits_before(const Job& job, const Operator& op) {
   const HostHabits& host = job.framework.host;
   if (job.training.cuda_graphs.iteration) return false;
-  return op.kind == OperatorKind::dispatch    ? host.waits_for_routing
+  const bool unknown_rows = job.strategy.expert_rank_capacity == 0;
+  return op.kind == OperatorKind::dispatch    ? host.waits_for_routing && unknown_rows
          : op.kind == OperatorKind::attention ? host.waits_for_lengths
                                               : host.waits_for_clamp && op.function == "clamp";
 }
@@ -320,6 +322,7 @@ class BlockSharder {
     const NarrowWeights base = frozen_weights(job_.training.adapters.base);
     if (base.bytes > 0) graph = with_narrow_weights(std::move(graph), base);
     if (const double rows = expert_load(job_) * expert_rows(job_); rows != 1) scale_expert_rows(graph, rows);
+    if (const double room = expert_room(job_); room != 1) make_room(graph, room);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return divided(std::move(graph), layer_rules_, dropped);
   }

@@ -3,6 +3,7 @@
 #include "cost/composite_kernels.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/expert_room.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
 #include "sharding/axis_rules.hpp"
@@ -43,6 +44,10 @@ class BodyWriter {
     if (const double load = expert_load(job); load != 1) {
       mean_ = block;
       scale_expert_rows(mean_->graph, 1 / load);
+    }
+    if (const double room = expert_room(job); room != 1) {
+      wide_ = block;
+      scale_expert_rows(wide_->graph, room);
     }
   }
 
@@ -144,9 +149,10 @@ class BodyWriter {
     return job_.training.cuda_graphs.iteration ? 0 : costs_.host_seconds(job_.framework.host.graph_s);
   }
 
-  // A grouped product, and its casts, take one call for each expert.
+  // A grouped product, and its casts, take one call for each expert, unless the device knows the rows of each.
   double experts_beside(const BlockStep& step) const {
     const Operator& op = block_.graph.op(step.op);
+    if (op.kind == OperatorKind::einsum && job_.strategy.expert_rank_capacity > 0) return 0;
     if (op.kind != OperatorKind::einsum && !op.auxiliary) return 0;
     return experts_on_device(block_.graph, step) - 1;
   }
@@ -173,6 +179,7 @@ class BodyWriter {
 
   // With uneven experts, the fullest rank decides the time of a kernel; its work is that of the mean rank.
   BodyStep price_kernel(const BlockStep& step) const {
+    if (wide_ && runs_over_room(job_, block_.graph, block_.graph.op(step.op))) return price_kernel(*wide_, step);
     if (!mean_) return price_kernel(block_, step);
     BodyStep mean = price_kernel(*mean_, step);
     if (is_where_tokens_are(block_.graph.op(step.op))) return mean;
@@ -226,6 +233,7 @@ class BodyWriter {
   const PartitionedBlock& block_;
   const StageCosts& costs_;
   std::optional<PartitionedBlock> mean_;  // with the rows of the mean rank, where ranks have different numbers of rows
+  std::optional<PartitionedBlock> wide_;  // with all rows that experts have room for, where they have more than come
   TagSet captured_;                       // tags of operators that run in CUDA graphs
   Body body_;
   bool in_graph_ = false;    // the previous step is captured

@@ -36,7 +36,7 @@ BlockKernels block_kernels(const Job& job) {
   kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
   kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
   const ExpertDispatcher dispatcher = job.strategy.expert_dispatcher;
-  const bool splits_on_host = !job.training.cuda_graphs.iteration;
+  const bool splits_on_host = !job.training.cuda_graphs.iteration && job.strategy.expert_rank_capacity == 0;
   const bool exchanges = job.strategy.expert > 1;
   const bool sorts_again = dispatcher == ExpertDispatcher::all_to_all;
   kernels.rows_sorted = sorts_again && exchanges && job.model.mixture.experts > job.strategy.expert;

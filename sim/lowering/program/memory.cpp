@@ -1,5 +1,6 @@
 #include "program/memory.hpp"
 
+#include "program/expert_room.hpp"
 #include "program/offloaded_tensors.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/sharded_state.hpp"
@@ -67,6 +68,7 @@ class ChunkWalk {
   }
 
   void add_on_host(double bytes) { on_host_ += bytes; }
+  void add_stashed(double bytes) { stashed_ += bytes; }
 
   ChunkMemory memory() {
     forward_.raise({kept_, 0, 0});
@@ -75,6 +77,7 @@ class ChunkWalk {
     ChunkMemory out;
     out.kept = kept_;
     out.on_host = on_host_;
+    out.stashed = stashed_;
     out.forward = forward_.beside(kept_);
     out.backward = backward_.beside(kept_);
     out.due = due_;
@@ -111,6 +114,7 @@ class ChunkWalk {
 
   double kept_ = 0;
   double on_host_ = 0;
+  double stashed_ = 0;
   double due_ = 0;
   double gradients_ = 0;
   Moment forward_;
@@ -261,6 +265,10 @@ std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& b
     out.push_back(block_memory(block, blocks.mesh, job.framework, blocks.halves));
     out.back().on_host = offloaded_activation_bytes(job, block, blocks.mesh);
     out.back().kept -= out.back().on_host;
+    const StashedRows rows = stashed_rows(job, block, blocks.mesh);
+    out.back().stashed = rows.balanced;
+    out.back().buffers = rows.room;
+    out.back().kept -= rows.room;
   }
   return out;
 }
@@ -279,6 +287,21 @@ const PassMemory& ChunkMemory::of(Pass::Kind kind) const {
   return backward;
 }
 
+namespace {
+
+// Returns the memory of a block of a chunk in whose layers buffers of `most` bytes hold rows on their way to pages. The
+// buffers of one layer exist until the next experts run (paged_stash.py, wait_for_stash_to_complete): also beside
+// blocks without such rows.
+BlockMemory beside_buffers(const BlockMemory& block, double most) {
+  BlockMemory out = block;
+  if (block.buffers > 0) return out;
+  out.forward += most;
+  out.backward += most;
+  return out;
+}
+
+}  // namespace
+
 ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk, double width) {
   ChunkWalk walk;
   const std::vector<UnitMemory> all_units = unit_memory(job, chunk, width);
@@ -292,10 +315,15 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
                     job.strategy.recompute_layers);
     layers.clear();
   };
+  double buffers = 0;
   for (const BlockRun& run : chunk.runs) {
-    const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
+    buffers = std::max(buffers, blocks[static_cast<std::size_t>(run.block)].buffers);
+  }
+  for (const BlockRun& run : chunk.runs) {
+    const BlockMemory block = beside_buffers(blocks[static_cast<std::size_t>(run.block)], buffers);
     const int whole = offloaded_layers(job, chunk, first, run.count);
     walk.add_on_host(whole * block.kept + run.count * block.on_host);
+    walk.add_stashed(run.count * block.stashed);
     if (in_groups(job.strategy) && chunk.is_layer(first) && !run.forward_only) {
       if (layers.empty()) group = first;
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), run.block);
@@ -312,6 +340,17 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
   }
   close_group();
   return walk.memory();
+}
+
+double most_stashed(std::span<const ChunkMemory> chunks, std::span<const Pass> order) {
+  double now = 0;
+  double most = 0;
+  for (const Pass& pass : order) {
+    const double bytes = chunks[static_cast<std::size_t>(pass.chunk)].stashed;
+    if (is_forward(pass.kind)) most = std::max(most, now += bytes);
+    if (makes_input_gradient(pass.kind)) now -= bytes;
+  }
+  return most;
 }
 
 void add_pass(MemoryUse& use, const ChunkMemory& chunk, Pass::Kind kind) {
@@ -353,7 +392,9 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
       chunks.push_back(chunk_memory(own, blocks.stages.empty() ? of_blocks : shaped, chunk,
                                     plan.parameters.gathered_bytes_per_element));
     }
-    const MemoryUse use = resident_memory(own, own_blocks, plan);
+    const double stashed = most_stashed(chunks, plan.order);
+    MemoryUse use = resident_memory(own, own_blocks, plan);
+    use.activations += own.strategy.expert_stash * stashed;
     StageMemory memory;
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
@@ -362,7 +403,7 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     memory.host_capacity = host_memory_share(hardware.spec);
     StageWalk passes(chunks, use);
     passes.walk(plan.order, memory);
-    memory.host += passes.most_on_host();
+    memory.host += passes.most_on_host() + own.strategy.expert_stash_host * stashed;
     MemoryUse step = use;
     step.workspace = step_workspace(own, plan);
     if (step.total() >= memory.peak.total()) {

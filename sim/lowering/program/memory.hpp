@@ -119,6 +119,7 @@ struct PassMemory {
 struct ChunkMemory {
   double kept = 0;
   double on_host = 0;  // kept in the memory of the host instead
+  double stashed = 0;  // kept in pages instead, of evenly chosen experts (BlockMemory::stashed)
   PassMemory forward;
   PassMemory backward;
   // Bytes that stay between the halves of a split backward pass, and bytes that each half needs in addition to those
@@ -136,6 +137,9 @@ void add_pass(MemoryUse& use, const ChunkMemory& chunk, Pass::Kind kind);
 // `blocks`: indexed by BlockId. `width`: StageParameters::gathered_bytes_per_element.
 ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk, double width);
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks);
+
+// Most bytes of rows that pages hold at a time, of evenly chosen experts, over these passes of a stage.
+double most_stashed(std::span<const ChunkMemory> chunks, std::span<const Pass> order);
 
 // Bytes that a rank of the stage holds in all passes: everything except activations and workspace. All gradients count.
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage);

@@ -354,7 +354,7 @@ std::optional<ReservedMemory> reserved_memory(const Job& job, const ShardedBlock
   const Strategy& strategy = job.strategy;
   const bool in_groups = strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
   if (!job.framework.memory.caching_allocator || in_groups || strategy.offload_layers > 0 ||
-      strategy.offload_modules.any()) {
+      strategy.offload_modules.any() || strategy.expert_stash > 0) {
     return std::nullopt;
   }
   const ReplayedStage stage(job, blocks, plan);

@@ -2,6 +2,7 @@
 
 #include "program/condensed_body.hpp"
 #include "program/data_parallel.hpp"
+#include "program/expert_room.hpp"
 #include "program/offloaded_tensors.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
@@ -142,6 +143,7 @@ void StageWork::add_wait_for_copies(Body& around, int chunk, Pass::Kind kind) co
   const double device_s = to_seconds(as_priced_.folded(blocks, kind).device);
   const double wait_s = wait_for_copies_s(job_, blocks_, blocks, plan_.costs.hardware->hardware, device_s);
   if (wait_s > 0) around.steps.push_back(delay_step("wait for copies of activations", Activity::host, wait_s));
+  for (BodyStep& step : stash_steps(job_, blocks_, as_priced_, chunk, kind)) around.steps.push_back(std::move(step));
 }
 
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {

@@ -95,7 +95,7 @@ BlockStep chunk_of(const OperatorGraph& graph, const BlockStep& step) {
 }
 
 double bytes_at_once(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh) {
-  const double bytes = local_bytes(graph, tensor, sharding, mesh);
+  const double bytes = local_bytes(graph, tensor, sharding, mesh) * graph.tensor(tensor).room;
   if (!graph.tensor(tensor).in_chunks) return bytes;
   const AxisLabels& axes = graph.tensor(tensor).axes;
   double rows = 1;

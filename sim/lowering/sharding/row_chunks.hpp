@@ -23,7 +23,7 @@ double chunks_of(const OperatorGraph& graph, const BlockStep& step);
 // Returns the kernel for one of its chunks.
 BlockStep chunk_of(const OperatorGraph& graph, const BlockStep& step);
 
-// Returns the bytes of a tensor on one device that exist at a time.
+// Returns the bytes of memory of a tensor on one device that exist at a time.
 double bytes_at_once(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh);
 
 }  // namespace mirfak
