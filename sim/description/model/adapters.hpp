@@ -45,7 +45,7 @@ struct LowRankAdapters {
   FrozenBase base = FrozenBase::as_trained;
   // DoRA (arXiv 2402.09353): y = m / |W + A B| (x W + x A B), with a trained magnitude m for each column of W.
   bool decomposed = false;
-  WholeParts whole;
+  WholeParts whole = {};
 
   friend bool operator==(const LowRankAdapters&, const LowRankAdapters&) = default;
 };

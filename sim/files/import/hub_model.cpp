@@ -215,7 +215,7 @@ class FrozenReader {
     change(rules_, "adapted", false);
     if (rest_is_frozen) return;
     const std::vector<std::string> have = words_of(&adapted);
-    std::vector<std::string> whole;
+    std::vector<std::string> whole = words_of(rules_.find("whole_beside"));
     std::optional<Option> by;
     for (const char* part : {"projector", "tower", "decoder"}) {
       if (frozen_.contains(part) || std::find(have.begin(), have.end(), part) != have.end()) continue;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace mirfak {
@@ -23,7 +24,7 @@ constexpr std::string_view kShape[] = {"model.hidden", "model.heads", "model.kv_
 
 bool is_shape(std::string_view key) { return std::find(std::begin(kShape), std::end(kShape), key) != std::end(kShape); }
 
-// True for keys that models of blocks state as well.
+// True for keys that models of blocks, or of a config.json, state as well.
 bool is_of_any_model(std::string_view key) {
   return key == "model.name" || key == "model.source" || key == "model.max_sequence";
 }
@@ -32,6 +33,13 @@ bool is_of_any_model(std::string_view key) {
 bool same(const RunReading& reading, std::string_view key, std::int64_t value) {
   const std::optional<std::int64_t> stated = reading.whole_number(key);
   return !stated || *stated == value;
+}
+
+// Returns how many of the words are among others.
+std::int64_t among(const std::vector<std::string>& words, const std::vector<std::string>& others) {
+  return std::count_if(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(others.begin(), others.end(), word) != others.end();
+  });
 }
 
 void need(const RunReading& reading, std::string_view key, std::string_view what) {
@@ -62,13 +70,11 @@ const ModelLibrary::Entry* ModelLibrary::find(const RunReading& reading) const {
     family = WordPattern::parse(Node(document, *pattern, "library"));
   }
   const Entry* best = nullptr;
-  std::pair<bool, std::size_t> best_fit;
+  std::tuple<bool, std::int64_t, std::int64_t> best_fit;
   for (const Name& of : names_) {
-    const auto common =
-        static_cast<std::size_t>(std::count_if(words.begin(), words.end(), [&](const std::string& word) {
-          return std::find(of.words.begin(), of.words.end(), word) != of.words.end();
-        }));
-    const bool named = sized ? common > 0 : common == of.words.size();  // without sizes the name alone decides
+    const std::int64_t common = among(words, of.words);
+    const std::int64_t unsaid = static_cast<std::int64_t>(of.words.size()) - among(of.words, words);
+    const bool named = sized ? common > 0 : unsaid == 0;  // without sizes the name alone decides
     if (!named || (family && !family->match(of.name))) continue;
     const Entry& entry = entry_of(of.name);
     const ModelSpec& spec = entry.spec;
@@ -76,7 +82,7 @@ const ModelLibrary::Entry* ModelLibrary::find(const RunReading& reading) const {
         same(reading, "model.hidden", spec.hidden) && same(reading, "model.heads", spec.heads) &&
         (mixture || (same(reading, "model.ffn", spec.ffn) && same(reading, "model.kv_heads", spec.kv_heads)));
     if (!shape) continue;
-    const std::pair fit{same(reading, "model.layers", spec.layers), common};
+    const std::tuple fit{same(reading, "model.layers", spec.layers), common, -unsaid};
     if (best != nullptr && fit <= best_fit) continue;
     best = &entry;
     best_fit = fit;
@@ -95,7 +101,8 @@ Value ModelLibrary::model_of(const RunReading& reading) const {
         "add it to models/");
   }
   const bool of_blocks = described != nullptr && described->find("blocks") != nullptr;
-  const bool known_by_blocks = entry != nullptr && entry->value.find("blocks") != nullptr;
+  const bool known_otherwise =
+      entry != nullptr && (entry->value.find("blocks") != nullptr || entry->value.find("config") != nullptr);
   if (entry == nullptr && !of_blocks) {
     need(reading, "model.layers", "the number of layers");
     need(reading, "model.hidden", "the hidden size");
@@ -108,7 +115,7 @@ Value ModelLibrary::model_of(const RunReading& reading) const {
   for (const RunReading::Key& key : reading.keys()) {
     if (!key.name.starts_with(kModel) || (mixture && is_shape(key.name))) continue;
     if (entry == nullptr && of_blocks && !is_of_any_model(key.name)) continue;
-    if (known_by_blocks && !key.stated && !is_of_any_model(key.name)) continue;
+    if (known_otherwise && !key.stated && !is_of_any_model(key.name)) continue;
     // Inferred keys complete a new model; a model of the library is complete by itself.
     if (entry != nullptr && !key.stated && root.fields.front().value.find(key.name.substr(kModel.size())) != nullptr) {
       continue;

@@ -35,13 +35,19 @@ std::set<TensorId> parameters_of_images(const OperatorGraph& graph) {
   return out;
 }
 
-// Returns the parameters that operators of a kind read.
-std::set<TensorId> weights_of(const OperatorGraph& graph, OperatorKind kind) {
+// True for a table with a row for each word, which tensor ranks divide; positions are whole on each rank.
+bool has_words(const OperatorGraph& graph, const Tensor& tensor) {
+  return std::any_of(tensor.axes.begin(), tensor.axes.end(),
+                     [&](Axis axis) { return graph.info(axis).divided_by == Parallelism::tensor; });
+}
+
+// Returns the parameters that products read.
+std::set<TensorId> matrices_of(const OperatorGraph& graph) {
   std::set<TensorId> out;
   for (const Operator& op : graph.operators) {
     for (const Operand& input : op.inputs) {
-      const bool weight = op.kind == kind && graph.tensor(input.tensor).role == TensorRole::parameter;
-      if (weight) out.insert(input.tensor);
+      const bool matrix = op.kind == OperatorKind::einsum && graph.tensor(input.tensor).role == TensorRole::parameter;
+      if (matrix) out.insert(input.tensor);
     }
   }
   return out;
@@ -66,20 +72,18 @@ bool is_frozen(const OperatorGraph& graph, const FrozenParts& parts) {
 }
 
 void thaw(OperatorGraph& graph, const WholeParts& whole, BlockPlace place) {
-  if (!whole.any() || place == BlockPlace::layer) return;
+  if (!whole.any()) return;
   const bool join = reads_images(graph) && !leaves_images(graph);
   const std::set<TensorId> of_images = join ? parameters_of_images(graph) : std::set<TensorId>();
-  const std::set<TensorId> tables =
-      place == BlockPlace::words ? weights_of(graph, OperatorKind::gather) : std::set<TensorId>();
-  const std::set<TensorId> matrices =
-      place == BlockPlace::head ? weights_of(graph, OperatorKind::einsum) : std::set<TensorId>();
+  const std::set<TensorId> matrices = place == BlockPlace::head ? matrices_of(graph) : std::set<TensorId>();
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     Tensor& tensor = graph.tensors[id];
     const auto of = static_cast<TensorId>(id);
     if (tensor.role != TensorRole::parameter) continue;
     const bool projector = of_images.contains(of);
     if (projector && whole.projector) tensor.frozen = false;
-    if (projector || !((whole.embedding && tables.contains(of)) || (whole.head && matrices.contains(of)))) continue;
+    const bool words = whole.embedding && place == BlockPlace::words && has_words(graph, tensor);
+    if (!words && !(whole.head && matrices.contains(of))) continue;
     tensor.frozen = false;
     tensor.beside_frozen = true;
   }
