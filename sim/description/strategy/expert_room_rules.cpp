@@ -12,7 +12,7 @@ namespace mirfak {
 
 namespace {
 
-using Broken = std::optional<Violation>;
+using Refusal = std::optional<Violation>;
 
 constexpr const char* kRankCapacity = "strategy.expert_rank_capacity";
 constexpr const char* kStash = "strategy.expert_stash";
@@ -25,7 +25,7 @@ struct RoomConflict {
   const char* hint;
 };
 
-Broken first_conflict(const char* key, std::span<const RoomConflict> others) {
+Refusal first_conflict(const char* key, std::span<const RoomConflict> others) {
   const auto found = std::find_if(others.begin(), others.end(), [](const RoomConflict& of) { return of.given; });
   if (found == others.end()) return std::nullopt;
   return Violation{key, fmt::format("it does not go together with {}", found->what), found->hint};
@@ -41,7 +41,7 @@ double most_rows(const RuleInput& in) {
 
 // Checks the room itself. The program multiplies a rank's tokens by the experts of a token (token_dispatcher.py,
 // setup_metadata), which is what comes to ranks that hold whole experts.
-Broken rows_have_room(const RuleInput& in) {
+Refusal rows_have_room(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (!in.framework.parallelism.expert_rank_capacity) {
     return Violation{kRankCapacity, fmt::format("{} does not have it", in.framework.name),
@@ -63,14 +63,14 @@ Broken rows_have_room(const RuleInput& in) {
        "set strategy.expert_tensor: 1"},
       {!s.stages.empty(), "stages of their own shape", "leave strategy.stages out"},
   };
-  if (Broken broken = first_conflict(kRankCapacity, others)) return broken;
+  if (Refusal broken = first_conflict(kRankCapacity, others)) return broken;
   if (s.expert_rank_capacity <= most_rows(in)) return std::nullopt;
   return Violation{kRankCapacity,
                    fmt::format("no rank gets more than {:.4g} times the rows of evenly chosen experts", most_rows(in)),
                    fmt::format("choose at most {:.4g}", most_rows(in))};
 }
 
-Broken rows_wait_in_pages(const RuleInput& in) {
+Refusal rows_wait_in_pages(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (!fuses_experts(in.training, in.framework)) {
     return Violation{kStash,
@@ -95,7 +95,7 @@ Broken rows_wait_in_pages(const RuleInput& in) {
       {in.training.preferences.runs_forward_only(), "passes that only go forward, whose pages no source describes",
        "leave it out"},
   };
-  if (Broken broken = first_conflict(kStash, others)) return broken;
+  if (Refusal broken = first_conflict(kStash, others)) return broken;
   if (s.expert_stash + s.expert_stash_host >= 1) return std::nullopt;
   return Violation{kStash, "pages for fewer rows than those of evenly chosen experts are always too few",
                    "pages on the device and on the host have to hold 1 or more together"};
@@ -109,7 +109,7 @@ bool fuses_experts(const TrainingSpec& training, const Framework& framework) {
   return framework.parallelism.expert_stash && in_blocks;
 }
 
-Broken experts_have_room(const RuleInput& in) {
+Refusal experts_have_room(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (s.expert_stash == 0 && s.expert_stash_host > 0) {
     return Violation{kHostStash, "pages on the host hold what pages on the device have no room for",
@@ -120,7 +120,7 @@ Broken experts_have_room(const RuleInput& in) {
     return Violation{kStash, "experts keep as many rows as come, which need no pages",
                      "state strategy.expert_rank_capacity, or leave it out"};
   }
-  if (Broken broken = rows_have_room(in)) return broken;
+  if (Refusal broken = rows_have_room(in)) return broken;
   return s.expert_stash > 0 ? rows_wait_in_pages(in) : std::nullopt;
 }
 

@@ -7,7 +7,6 @@
 
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -21,10 +20,10 @@ void read_whole_modules(OptionReader& options, const Option& option, const Progr
     const std::string name = word.scalar.substr(word.scalar.rfind('.') + 1);
     const std::string part = text_under(facts.section("whole_modules"), name);
     if (part.empty()) {
-      std::string reason =
+      const std::string reason =
           fmt::format("{} is trained whole beside the adapters, which mirfak does not describe", excerpt(word.scalar));
       options.draft().obstruct(option.setting->where, fmt::format("{}: {}", option.name, reason));
-      return options.doubt(option, std::move(reason));
+      return options.doubt(option, reason);
     }
     parts.insert(part);
   }

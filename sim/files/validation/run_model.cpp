@@ -1,6 +1,7 @@
 #include "validation/run_model.hpp"
 
 #include "base/key_path.hpp"
+#include "base/text.hpp"
 #include "model/model_loader.hpp"
 #include "validation/word_pattern.hpp"
 

@@ -262,16 +262,16 @@ class StepWriter {
       return graph_.tensor(of.tensor).role == TensorRole::parameter_gradient || for_parameters_.contains(of.tensor);
     };
     std::set<TensorId> read_otherwise;
-    for (auto op = graph_.operators.rbegin(); op != graph_.operators.rend(); ++op) {
-      for (const Operand& output : op->outputs) {
+    std::for_each(graph_.operators.rbegin(), graph_.operators.rend(), [&](const Operator& op) {
+      for (const Operand& output : op.outputs) {
         if (is_gradient(output) && !read_otherwise.contains(output.tensor)) for_parameters_.insert(output.tensor);
       }
-      const bool linear = std::count_if(op->inputs.begin(), op->inputs.end(), is_gradient) == 1 &&
-                          std::all_of(op->outputs.begin(), op->outputs.end(), for_parameters);
-      for (const Operand& input : op->inputs) {
+      const bool linear = std::count_if(op.inputs.begin(), op.inputs.end(), is_gradient) == 1 &&
+                          std::all_of(op.outputs.begin(), op.outputs.end(), for_parameters);
+      for (const Operand& input : op.inputs) {
         if (!linear) read_otherwise.insert(input.tensor);
       }
-    }
+    });
     for (const TensorId id : graph_.outputs) for_parameters_.erase(id);
     for (const TensorId id : graph_.inputs) for_parameters_.erase(id);
   }
